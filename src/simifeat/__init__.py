@@ -1,0 +1,1 @@
+"""simifeat finds the wrong labels in a classification dataset without training a model."""
