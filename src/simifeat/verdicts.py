@@ -1,0 +1,126 @@
+"""The answer: one verdict an example, and what was learnt about the dataset as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simifeat.errors import require
+from simifeat.transition import Transition
+
+if TYPE_CHECKING:
+    import pandas
+
+COLUMNS = ("id", "label", "is_corrupted", "score", "p_corrupted", "flag_rate", "suggested")
+
+
+@dataclass(frozen=True, eq=False)
+class Verdicts:
+    """What ``detect`` found, in input order; arrays have one entry an example.
+
+    ``is_corrupted`` is the verdict; ``suggested`` the label in place of a corrupted one, and the
+    given label of every other example.
+    """
+
+    ids: NDArray[Any]
+    labels: NDArray[Any]
+    """Labels as they were given."""
+    is_corrupted: NDArray[np.bool_]
+    score: NDArray[np.float32]
+    """Higher = cleaner, always; mean over the rounds."""
+    p_corrupted: NDArray[np.float32]
+    """Probability that the label is corrupted."""
+    flag_rate: NDArray[np.float32]
+    """Share of the rounds that flagged the example."""
+    suggested: NDArray[Any]
+    classes: NDArray[Any]
+    """The distinct labels, [K], in the order of ``transition``."""
+    transition: Transition
+    metadata: Mapping[str, Any]
+    """Version, settings, seed, fingerprint of the data, engine: what made these verdicts."""
+
+    @property
+    def n_examples(self) -> int:
+        """Number of rows."""
+        return len(self.labels)
+
+    @property
+    def n_corrupted(self) -> int:
+        """Number of labels found corrupted."""
+        return int(self.is_corrupted.sum())
+
+    @property
+    def corrupted_rate(self) -> float:
+        """Share of the labels found corrupted."""
+        return self.n_corrupted / self.n_examples
+
+    def most_suspicious(self, n: int | None = None) -> NDArray[np.int64]:
+        """Row numbers by falling p_corrupted, ties by rising score, the first ``n`` of them."""
+        return np.lexsort((self.score, -self.p_corrupted))[:n]
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """The columns of a verdict file by name."""
+        return {
+            "id": self.ids,
+            "label": self.labels,
+            "is_corrupted": self.is_corrupted,
+            "score": self.score,
+            "p_corrupted": self.p_corrupted,
+            "flag_rate": self.flag_rate,
+            "suggested": self.suggested,
+        }
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A data frame of one row an example."""
+        pandas = require("pandas", extra="pandas")
+        return pandas.DataFrame(self.columns())
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a .parquet, .csv or .jsonl file, and its metadata beside it as JSON."""
+        from simifeat.verdict_files import save_verdicts
+
+        save_verdicts(self, path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Verdicts:
+        """Read what ``save`` wrote."""
+        from simifeat.verdict_files import load_verdicts
+
+        return load_verdicts(path)
+
+    def summary(self, n_classes: int = 10) -> str:
+        """A few lines to read or paste: how many, how noisy, which classes most."""
+        n_flagged, n = self.n_corrupted, self.n_examples
+        estimate = f"estimated noise rate {self.transition.noise_rate:.1%}"
+        if not self.transition.identifiable:
+            estimate += " (not identifiable: " + "; ".join(self.transition.reasons) + ")"
+        lines = [f"{n_flagged:,} of {n:,} labels look corrupted ({n_flagged / n:.1%}); {estimate}."]
+        lines += ["", *self._class_table(n_classes)]
+        return "\n".join(lines)
+
+    def _class_table(self, n_classes: int) -> list[str]:
+        codes = np.searchsorted(self.classes, self.labels)  # [n]
+        counts = np.bincount(codes, minlength=len(self.classes))  # [K]
+        flagged = np.bincount(codes, weights=self.is_corrupted, minlength=len(self.classes))
+        share = flagged / np.maximum(counts, 1)
+        worst = np.argsort(-share, kind="stable")[:n_classes]
+        width = max(5, *(len(str(self.classes[j])) for j in worst))
+        rows = [f"{'label':<{width}}  {'rows':>9}  {'corrupted':>9}  {'share':>6}  most often really"]
+        for j in worst:
+            wrong = self.is_corrupted & (codes == j)
+            really = "-"
+            if wrong.any():
+                values, times = np.unique(self.suggested[wrong], return_counts=True)
+                really = f"{values[times.argmax()]} ({times.max() / wrong.sum():.0%})"
+            rows.append(
+                f"{self.classes[j]!s:<{width}}  {counts[j]:>9,}  {int(flagged[j]):>9,}  "
+                f"{share[j]:>6.1%}  {really}"
+            )
+        if len(self.classes) > n_classes:
+            rows.append(f"({len(self.classes) - n_classes} more classes with a lower share)")
+        return rows
