@@ -41,13 +41,14 @@ class Round:
 
 
 def n_searched(k: int, share: float, n_examples: int) -> int:
-    """Neighbours to search so that a row has k voters among them, but in 1 of 30,000 cases.
+    """Neighbours to search so that a row has k voters among them, but in 1 of 10,000 cases.
 
     Of s neighbours s * share vote on average, with a standard deviation of
-    sqrt(s * share * (1 - share)); four of those are kept in reserve.
+    sqrt(s * share * (1 - share)); the smallest s with k at four of those below the average.
     """
-    spread = 4 * math.sqrt(k * (1 - share))
-    wanted = math.ceil((k + spread) / share) if share < 1 else k
+    spread = 4 * math.sqrt(1 - share)
+    root = (spread + math.sqrt(spread**2 + 4 * k)) / 2  # x = sqrt(s * share): x^2 - spread x = k
+    wanted = math.ceil(root**2 / share - 1e-9)
     return max(1, min(wanted, max(k, MAX_SEARCHED), n_examples - 1))
 
 
