@@ -139,6 +139,12 @@ def test_asymmetric_follows_the_order_asked_for():
     assert out.tolist() == ["b", "zebra", "a"]
 
 
+def test_a_list_of_classes_does_not_widen_the_type():
+    clean = np.array([3, 5, 7], dtype=np.uint8)
+    assert noise.symmetric(clean, 0.5, classes=[3, 5, 7, 9]).dtype == np.uint8
+    assert noise.symmetric(clean, 0.5, classes=[3, 5, 7, 900]).dtype == np.int64
+
+
 @pytest.mark.parametrize("kind", ["int", "str"])
 def test_from_transition_draws_from_the_rows(kind):
     matrix = np.array([[0.7, 0.3, 0.0], [0.1, 0.5, 0.4], [0.0, 0.0, 1.0]])
