@@ -1,0 +1,67 @@
+"""What a source of labelled examples offers, whatever file format it is kept in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simifeat.neighbors.base import Metric
+
+
+@dataclass(frozen=True)
+class Features:
+    """Features as read, with what the reading settled."""
+
+    matrix: NDArray[Any]  # [n, d]
+    metric: Metric | None = None
+    """The metric that suits them, where their kind says so."""
+    notes: tuple[str, ...] = ()
+    """What was chosen without being asked, one line each."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A change of labels and rows, told without naming a value.
+
+    Row n takes the label that row ``label_from[n]`` had, so that every label stays in the type and
+    spelling of its source.
+    """
+
+    label_from: NDArray[np.int64]  # [n]
+    keep: NDArray[np.bool_]  # [n]
+    keep_clean: bool = False
+    """Whether the labels as they were are kept as ``clean_label``."""
+
+
+class Source(Protocol):
+    """Labelled examples in files; features are read when they are asked for."""
+
+    @property
+    def path(self) -> Path:
+        """Where the examples are."""
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """Labels as given, [n]."""
+
+    @property
+    def ids(self) -> NDArray[Any] | None:
+        """Ids [n], if there are any."""
+
+    @property
+    def clean_labels(self) -> NDArray[Any] | None:
+        """The truth [n] in a dataset that was corrupted on purpose; for evaluation only."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was chosen without being asked, one line each."""
+
+    def load_features(self) -> Features:
+        """Read the features [n, d]."""
+
+    def write_edited(self, target: Path, edit: Edit) -> tuple[Path, ...]:
+        """Write an edited copy in the format of the source; the files written."""
