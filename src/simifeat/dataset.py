@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simifeat.errors import InputError
+
+class Hash(Protocol):
+    """What hashlib's functions return."""
+
+    def update(self, data: Any, /) -> None:
+        """Take in more bytes."""
+
 
 _BLOCK_BYTES = 1 << 26  # the finite check and the hash read this much at a time
 
@@ -94,16 +99,6 @@ class Dataset:
         """Number of rows."""
         return len(self.labels.codes)
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """SHA-256 of features and labels: says later which data a result belongs to."""
-        digest = hashlib.sha256(repr(self.features.shape).encode())
-        for block in _blocks(self.features):
-            digest.update(np.ascontiguousarray(block).data)
-        digest.update(self.labels.codes.data)
-        digest.update("\x1f".join(str(value) for value in self.labels.classes).encode())
-        return digest.hexdigest()
-
 
 def check_lengths(n_features: int, n_labels: int) -> None:
     """Features and labels belong together row by row."""
@@ -181,6 +176,19 @@ def label_array(labels: ArrayLike | Sequence[Any]) -> NDArray[Any]:
     elif values.dtype.kind not in "biuO":
         raise InputError(f"Unknown label type: {values.dtype}; give strings, integers or booleans")
     return values
+
+
+def hash_array(digest: Hash, array: NDArray[Any]) -> None:
+    """Feed the shape, type and content of ``array`` [n, d] to ``digest``, a block at a time."""
+    digest.update(f"{array.shape} {array.dtype}".encode())
+    for block in _blocks(array):
+        digest.update(np.ascontiguousarray(block).data)
+
+
+def hash_labels(digest: Hash, labels: Labels) -> None:
+    """Feed codes and classes to ``digest``."""
+    hash_array(digest, labels.codes[:, None])
+    digest.update(repr(labels.classes.tolist()).encode())
 
 
 def _is_missing(value: Any) -> bool:

@@ -41,7 +41,7 @@ class Settings:
     """The weight of that vote: 1, or continued inwards from the two nearest distances."""
     sampling: Sampling = "voters"
     """What differs between rounds on the same features; see simifeat.rounds."""
-    voter_share: float = 0.8
+    voter_share: float = 0.5
     """sampling="voters": the share of examples that may vote in a round."""
     batch_size: int = 32
     n_batches: int = 1000
