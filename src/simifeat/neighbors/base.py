@@ -28,8 +28,9 @@ class Neighbors:
     engine: str
     reason: str
     """One line: which engine was chosen and why."""
-    recall: float = 1.0
-    """Share of the true neighbours found, measured on a sample for an approximate engine."""
+    recall: float | None = 1.0
+    """Share of the true neighbours found: 1 for an exact engine, measured on a sample for an
+    approximate one, None where nobody measured it."""
 
     @property
     def n_examples(self) -> int:

@@ -58,9 +58,7 @@ def _check(k: int, metric: str, engine: str) -> int:
     if metric not in ("cosine", "euclidean"):
         raise InputError(f"metric must be 'cosine' or 'euclidean', got {metric!r}")
     if engine not in ("auto", "exact", "fast", "approximate"):
-        raise InputError(
-            f"engine must be 'auto', 'exact', 'fast' or 'approximate', got {engine!r}"
-        )
+        raise InputError(f"engine must be 'auto', 'exact', 'fast' or 'approximate', got {engine!r}")
     return int(k)
 
 

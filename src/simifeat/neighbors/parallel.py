@@ -1,4 +1,4 @@
-"""Blocks of rows over threads. Every block writes its own rows, so threads cannot change a result."""
+"""Blocks of rows over threads. A block writes its own rows, so threads cannot change a result."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from simifeat.neighbors.points import Points
 _PAIRS = 1024
 """Pairs gathered at once: two copies of 512 dimensions stay in a core's cache."""
 
+
 def candidates(
     values: NDArray[Any], k: int, slack: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
