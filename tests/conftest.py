@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import browser
 import pytest
+
+import browser
 
 
 @pytest.fixture(scope="module")
