@@ -1,1 +1,46 @@
 """simifeat finds the wrong labels in a classification dataset without training a model."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from simifeat.detect import detect
+from simifeat.errors import InputError, NotIdentifiable, SimifeatError
+from simifeat.transition import Transition
+from simifeat.verdicts import Verdicts
+from simifeat.version import __version__
+
+if TYPE_CHECKING:
+    from simifeat import metrics, neighbors, noise, theory
+    from simifeat.estimator import SimiFeat
+
+__all__ = [
+    "InputError",
+    "NotIdentifiable",
+    "SimiFeat",
+    "SimifeatError",
+    "Transition",
+    "Verdicts",
+    "__version__",
+    "detect",
+    "metrics",
+    "neighbors",
+    "noise",
+    "theory",
+]
+
+_MODULES = ("metrics", "neighbors", "noise", "theory")
+
+
+def __getattr__(name: str) -> Any:
+    """Load on first use what is not needed to detect: scikit-learn alone takes a second."""
+    if name == "SimiFeat":
+        return importlib.import_module("simifeat.estimator").SimiFeat
+    if name in _MODULES:
+        return importlib.import_module(f"simifeat.{name}")
+    raise AttributeError(f"module 'simifeat' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from simifeat.errors import InputError
 
+
 class Hash(Protocol):
     """What hashlib's functions return."""
 
@@ -53,6 +54,14 @@ class Labels:
         """Number of distinct labels."""
         return len(self.classes)
 
+    def check_two_classes(self) -> None:
+        """With one class no label can be wrong."""
+        if self.n_classes < 2:
+            raise InputError(
+                f"all {len(self.codes)} labels are {str(self.classes[0])!r} (1 class); "
+                "detection needs at least 2 classes"
+            )
+
     @property
     def given(self) -> NDArray[Any]:
         """The labels as they were given, [n]."""
@@ -78,26 +87,25 @@ class Dataset:
         matrix = feature_matrix(features)
         encoded = labels if isinstance(labels, Labels) else Labels.encode(labels)
         check_lengths(len(matrix), len(encoded.codes))
-        if encoded.n_classes < 2:
-            raise InputError(
-                f"all {len(encoded.codes)} labels are {str(encoded.classes[0])!r} (1 class); "
-                "detection needs at least 2 classes"
-            )
-        if ids is None:
-            names: NDArray[Any] = np.arange(len(matrix))
-        else:
-            names = np.asarray(ids)
-            if names.shape != (len(matrix),):
-                raise InputError(
-                    f"ids have the shape {names.shape}, but there are {len(matrix)} rows; "
-                    "give one id a row"
-                )
-        return cls(matrix, encoded, names)
+        encoded.check_two_classes()
+        return cls(matrix, encoded, check_ids(ids, len(matrix)))
 
     @property
     def n_examples(self) -> int:
         """Number of rows."""
         return len(self.labels.codes)
+
+
+def check_ids(ids: ArrayLike | None, n_examples: int) -> NDArray[Any]:
+    """``ids`` [n], by default the row numbers."""
+    if ids is None:
+        return np.arange(n_examples)
+    names = np.asarray(ids)
+    if names.shape != (n_examples,):
+        raise InputError(
+            f"ids have the shape {names.shape}, but there are {n_examples} rows; give one id a row"
+        )
+    return names
 
 
 def check_lengths(n_features: int, n_labels: int) -> None:
@@ -128,7 +136,9 @@ def feature_matrix(features: ArrayLike) -> NDArray[np.float32]:
         except (TypeError, ValueError) as error:
             raise InputError(f"features are not numbers ({error}); encode them first") from error
     if raw.dtype.kind == "c":
-        raise InputError("features are complex numbers; give real ones (Complex data not supported)")
+        raise InputError(
+            "features are complex numbers; give real ones (Complex data not supported)"
+        )
     if raw.dtype.kind not in "fiub":
         raise InputError(f"features have the type {raw.dtype}; give numbers")
     if raw.ndim == 1:
@@ -141,7 +151,9 @@ def feature_matrix(features: ArrayLike) -> NDArray[np.float32]:
     if raw.shape[0] == 0:
         raise InputError("features are empty: 0 rows; there is nothing to check")
     if raw.shape[1] == 0:
-        raise InputError(f"features have 0 feature(s) (shape={raw.shape}); a minimum of 1 is required")
+        raise InputError(
+            f"features have 0 feature(s) (shape={raw.shape}); a minimum of 1 is required"
+        )
     with np.errstate(over="ignore"):  # what overflows is infinite below, and said
         matrix = raw.astype(np.float32, copy=False)
     _check_finite(raw, matrix)

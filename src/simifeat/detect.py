@@ -4,32 +4,22 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from simifeat.dataset import Dataset, Labels, check_lengths, hash_array, hash_labels
+from simifeat.dataset import Dataset, Labels, check_ids, hash_array, hash_labels
 from simifeat.errors import InputError
+from simifeat.judge import Judge
 from simifeat.neighbors import Graph, Neighbors, as_neighbors, find_neighbors
-from simifeat.rank import corruption_rates, cosine_score, rank_flags
-from simifeat.rounds import (
-    Round,
-    balanced_share,
-    n_searched,
-    nearest_voters,
-    rounds_of_batches,
-    rounds_of_everybody,
-    rounds_of_voters,
-)
+from simifeat.rounds import rounds_of_everybody
 from simifeat.settings import SETTING_NAMES, Settings
-from simifeat.soft_labels import soft_labels
-from simifeat.tally import Tally
-from simifeat.transition import Transition, estimate_from_neighbors
+from simifeat.transition import Transition
 from simifeat.verdicts import Verdicts
 from simifeat.version import __version__
-from simifeat.vote import vote_flags, vote_margin, vote_winner
 
 Progress = Callable[[str, int, int], None]
 """Told the stage, how much of it is done, and how much there is."""
@@ -59,9 +49,10 @@ def detect(
     """Say which of ``labels`` [n] are corrupted, from ``features`` [n, d] alone.
 
     ``features`` may also be several epochs of them, [M, n, d] or M arrays [n, d] one after the
-    other, extracted under different augmentations: each is a round. With one array the M =
-    ``n_epochs`` rounds differ by sub-sampling, see ``simifeat.rounds``. With ``neighbors``, a
-    graph that is already there, ``features`` may be None.
+    other, extracted under different augmentations: each is a round, and they are consumed one by
+    one. With one array the M = ``n_epochs`` rounds differ by sub-sampling, see
+    ``simifeat.rounds``. With ``neighbors``, a graph that is already there, ``features`` may be
+    None.
 
     ``labels`` may be of any one type and come back as given. ``transition`` is an estimator
     (``"ml"``, ``"hoc"``) or a known ``Transition``. ``preset`` is ``"paper"`` or ``"official"``.
@@ -69,11 +60,6 @@ def detect(
 
     The same input, seed and version give the same verdicts to the byte, on any number of threads.
     """
-    unknown = [name for name in choices if name not in SETTING_NAMES]
-    if unknown:
-        near = difflib.get_close_matches(unknown[0], SETTING_NAMES, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(SETTING_NAMES)}"
-        raise InputError(f"detect has no setting {unknown[0]!r}{hint}")
     settings = Settings.resolve(
         preset,
         method=method,
@@ -84,10 +70,87 @@ def detect(
         weights=weights,
         center=center,
         transition=None if isinstance(transition, Transition) else transition,
-        **choices,
+        **_known_names(choices),
     )
-    known = transition if isinstance(transition, Transition) else None
-    run = _Run(settings, Labels.encode(labels), known, seed, n_threads, progress)
-    for graph in run.graphs(features, neighbors):
-        run.epoch(graph)
-    return run.verdicts(ids, seed)
+    encoded = Labels.encode(labels)
+    root = np.random.SeedSequence(seed) if isinstance(seed, int | np.integer) else seed
+    search_seed, judge_seed = root.spawn(2)
+    judge = Judge(
+        encoded, settings, transition if isinstance(transition, Transition) else None, judge_seed
+    )
+    digest = hashlib.sha256()
+    hash_labels(digest, encoded)
+    engines: dict[str, Any] = {}
+    if neighbors is not None:
+        names = check_ids(ids, len(encoded.codes))
+        graph = as_neighbors(neighbors, len(encoded.codes))
+        hash_array(digest, graph.index)
+        engines = _engine_of(graph)
+        judge.epoch(graph, judge.rounds(), _stage(progress, "judging"))
+    else:
+        one, epochs = _epochs(features)
+        for each in epochs:
+            dataset = Dataset.from_arrays(each, encoded, ids)
+            names = dataset.ids
+            hash_array(digest, dataset.features)
+            graph = find_neighbors(
+                dataset.features[: settings.max_rows],
+                judge.n_searched if one else max(settings.n_neighbors, 2),
+                settings.metric,
+                settings.engine,
+                n_threads=n_threads,
+                seed=int(search_seed.generate_state(1)[0]),
+                progress=_stage(progress, "neighbours"),
+            )
+            engines = _engine_of(graph)
+            rounds = judge.rounds() if one else rounds_of_everybody(1)
+            judge.epoch(graph, rounds, _stage(progress, "judging"))
+    judge.transition.warn(stacklevel=2)
+    return judge.verdicts(
+        names,
+        {
+            "version": __version__,
+            "settings": settings.to_dict(),
+            "seed": int(root.entropy) if isinstance(root.entropy, int) else None,
+            "fingerprint": digest.hexdigest(),
+            **engines,
+        },
+    )
+
+
+def _known_names(choices: dict[str, Any]) -> dict[str, Any]:
+    for name in choices:
+        if name not in SETTING_NAMES:
+            near = difflib.get_close_matches(name, SETTING_NAMES, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(SETTING_NAMES)}"
+            raise InputError(f"detect has no setting {name!r}; {hint}")
+    return choices
+
+
+def _epochs(features: Any) -> tuple[bool, Iterable[ArrayLike]]:
+    """Whether ``features`` is one fixed set, and the sets one after the other."""
+    if features is None:
+        raise InputError("there are no features; give them, or a graph as neighbors=")
+    if isinstance(features, Iterator):
+        first = next(features, None)
+        if first is None:
+            raise InputError("features came in 0 epochs; give at least one")
+        return False, itertools.chain([first], features)
+    if getattr(features, "ndim", 0) == 3 or (
+        isinstance(features, list | tuple) and features and getattr(features[0], "ndim", 0) == 2
+    ):
+        return False, features
+    return True, [features]
+
+
+def _engine_of(graph: Neighbors) -> dict[str, Any]:
+    return {
+        "metric": graph.metric,
+        "engine": graph.engine,
+        "engine_reason": graph.reason,
+        "recall": graph.recall,
+    }
+
+
+def _stage(progress: Progress | None, stage: str) -> Callable[[int, int], None] | None:
+    return None if progress is None else lambda done, total: progress(stage, done, total)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from simifeat.beliefs import beliefs_of_votes
 from simifeat.dataset import Labels
+from simifeat.errors import InputError
 from simifeat.neighbors import Neighbors
 from simifeat.rank import corruption_rates, cosine_score, rank_flags
 from simifeat.rounds import (
@@ -23,7 +27,11 @@ from simifeat.settings import Settings
 from simifeat.soft_labels import SoftLabels, soft_labels
 from simifeat.tally import Tally
 from simifeat.transition import Transition, estimate_from_neighbors
+from simifeat.verdicts import Verdicts
 from simifeat.vote import vote_flags, vote_margin, vote_winner
+
+Flags = NDArray[np.bool_]
+Scores = NDArray[np.float32]
 
 
 class Judge:
@@ -36,18 +44,25 @@ class Judge:
         known_transition: Transition | None,
         seed: np.random.SeedSequence,
     ) -> None:
+        labels.check_two_classes()
         self.labels = labels
         self.settings = settings
         self.tally = Tally(len(labels.codes))
-        self.transition = known_transition
-        """The last estimate, or the one given."""
+        self._transition = known_transition
         self._is_known = known_transition is not None
         sampling, self._ties, self._estimates = seed.spawn(3)
         self._sampling = np.random.default_rng(sampling)
 
     @property
+    def transition(self) -> Transition:
+        """The last estimate, or the one given."""
+        if self._transition is None:
+            raise InputError("features came in 0 epochs; give at least one")
+        return self._transition
+
+    @property
     def n_searched(self) -> int:
-        """Neighbours an example that an epoch on fixed features needs."""
+        """Neighbours an example that the rounds on fixed features need."""
         s, n = self.settings, len(self.labels.codes)
         if s.n_epochs == 1 or s.sampling == "none":
             share = 1.0
@@ -73,63 +88,119 @@ class Judge:
             return rounds_of_voters(n, s.n_epochs, s.voter_share, self._sampling)
         return rounds_of_everybody(s.n_epochs)
 
-    def epoch(self, neighbors: Neighbors, rounds: Iterator[Round]) -> None:
-        """Judge by one set of features: its ``neighbors``, in one round or several."""
+    def epoch(
+        self,
+        neighbors: Neighbors,
+        rounds: Iterator[Round],
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """Judge by one set of features: its ``neighbors``, in one round or several.
+
+        The graph may cover the first rows alone (``max_rows``); the others are not judged.
+        """
+        s = self.settings
+        neighbors = _padded(neighbors, len(self.labels.codes))
         self._estimate(neighbors)
         for number, each in enumerate(rounds):
-            if number and self._draws_samples:
+            if number and "sample_size" in s.transition_options:
                 self._estimate(neighbors)
             self._round(neighbors, each)
+            if progress is not None:
+                progress(number + 1, max(number + 1, s.n_epochs))
+        everybody = self._soft_labels(
+            None, neighbors.index[:, : s.n_neighbors], neighbors.similarity[:, : s.n_neighbors]
+        )
+        self.tally.add_beliefs(beliefs_of_votes(everybody, self.labels.codes, self.transition))
 
-    @property
-    def _draws_samples(self) -> bool:
-        return "sample_size" in self.settings.transition_options
+    def verdicts(self, ids: NDArray[Any], metadata: Mapping[str, Any]) -> Verdicts:
+        """What all epochs add up to."""
+        codes, tally = self.labels.codes, self.tally
+        beliefs, flags = tally.beliefs, tally.is_corrupted
+        other = beliefs.best_other(codes)
+        return Verdicts(
+            ids=ids,
+            labels=self.labels.given,
+            is_corrupted=flags,
+            score=tally.score,
+            p_corrupted=np.clip(1 - beliefs.of(codes), 0, 1),
+            flag_rate=tally.flag_rate,
+            suggested=self.labels.classes[np.where(flags & (other >= 0), other, codes)],
+            classes=self.labels.classes,
+            transition=self.transition,
+            metadata={**metadata, "n_rounds": tally.n_rounds},
+        )
 
     def _estimate(self, neighbors: Neighbors) -> None:
         """T and p anew, starting from the estimate of the epoch before."""
         if self._is_known:
             return
-        self.transition = estimate_from_neighbors(
+        self._transition = estimate_from_neighbors(
             self.labels.codes,
             neighbors.index,
             self.labels.n_classes,
             self.settings.transition,
             classes=self.labels.classes,
             options=self.settings.transition_options,
-            warm_start=self.transition,
+            warm_start=self._transition,
             seed=self._estimates.spawn(1)[0],
         )
 
-    def _round(self, neighbors: Neighbors, each: Round) -> None:
+    def _soft_labels(
+        self,
+        rows: NDArray[np.int64] | None,
+        index: NDArray[np.int32],
+        similarity: NDArray[np.float32],
+    ) -> SoftLabels:
         s = self.settings
-        codes = self.labels.codes if each.judged is None else self.labels.codes[each.judged]
-        index, similarity = nearest_voters(
-            neighbors.index, neighbors.similarity, s.n_neighbors, each
-        )
-        soft = soft_labels(
+        return soft_labels(
             self.labels.codes,
             index,
             similarity,
-            rows=each.judged,
+            rows=rows,
             weights=s.weights,
             center=s.center,
             center_weight=s.center_weight,
         )
+
+    def _round(self, neighbors: Neighbors, each: Round) -> None:
+        s = self.settings
+        index, similarity = nearest_voters(
+            neighbors.index, neighbors.similarity, s.n_neighbors, each
+        )
+        rows = each.judged
+        heard = index[:, 0] >= 0  # without a neighbour that votes there is nothing to judge by
+        if not heard.all():
+            rows = np.flatnonzero(heard) if rows is None else rows[heard]
+            index, similarity = index[heard], similarity[heard]
+        codes = self.labels.codes if rows is None else self.labels.codes[rows]
+        soft = self._soft_labels(rows, index, similarity)
         rng = np.random.default_rng(self._ties.spawn(1)[0])
         decide = self._vote if s.method == "vote" else self._rank
-        self.tally.add(each.judged, *decide(soft, codes, rng))
+        self.tally.add(rows, *decide(soft, codes, rng))
 
     def _vote(
         self, soft: SoftLabels, codes: NDArray[np.int32], rng: np.random.Generator
-    ) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
+    ) -> tuple[Flags, Scores]:
         return vote_flags(vote_winner(soft, rng), codes), vote_margin(soft, codes)
 
     def _rank(
         self, soft: SoftLabels, codes: NDArray[np.int32], rng: np.random.Generator
-    ) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
+    ) -> tuple[Flags, Scores]:
         s = self.settings
         rates = corruption_rates(
             self.transition.posterior, clip=s.clip_rates, jitter=s.posterior_jitter, rng=rng
         )
         score = cosine_score(soft, codes)
         return rank_flags(score, codes, rates, rng, s.cut), score
+
+
+def _padded(neighbors: Neighbors, n_examples: int) -> Neighbors:
+    """The graph with rows without neighbours up to ``n_examples``."""
+    missing = n_examples - neighbors.n_examples
+    if not missing:
+        return neighbors
+    return replace(
+        neighbors,
+        index=np.pad(neighbors.index, ((0, missing), (0, 0)), constant_values=-1),
+        similarity=np.pad(neighbors.similarity, ((0, missing), (0, 0))),
+    )

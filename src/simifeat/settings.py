@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
+import numpy as np
+
 from simifeat.errors import InputError
 from simifeat.neighbors.base import Metric
 from simifeat.rank import Cut
@@ -25,7 +27,7 @@ Preset = Literal["paper", "official"]
 class Settings:
     """The choices of one run; the defaults are simifeat's own."""
 
-    method: Method = "propagate"
+    method: Method = "rank"
     """How an example is judged: by its neighbours' vote, by rank, or by propagated beliefs."""
     k: int | None = None
     """Neighbours that count; None: 10 for vote and rank, 30 for propagate."""
@@ -89,7 +91,11 @@ class Settings:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as stored with a result."""
         stored = asdict(self)
-        return {**stored, "k": self.n_neighbors, "transition_options": dict(self.transition_options)}
+        return {
+            **stored,
+            "k": self.n_neighbors,
+            "transition_options": dict(self.transition_options),
+        }
 
 
 _CHOICES: dict[str, Any] = {
@@ -144,5 +150,5 @@ def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
 
 
 def _at_least(name: str, value: int, least: int) -> None:
-    if not isinstance(value, int | _INTEGER) or isinstance(value, bool) or value < least:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
         raise InputError(f"{name} is {value!r}; give a whole number of at least {least}")

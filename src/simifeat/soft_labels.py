@@ -85,7 +85,7 @@ def soft_labels(
     order = np.argsort(votes, axis=1, kind="stable")
     votes = np.take_along_axis(votes, order, axis=1)
     weight = np.take_along_axis(weight, order, axis=1)
-    return SoftLabels(votes, weight, _mass(votes, weight))
+    return SoftLabels(votes, weight, add_up(votes, weight))
 
 
 def _center_weight(
@@ -102,14 +102,14 @@ def _center_weight(
     return np.where(voted[:, 1], extrapolated, np.float32(1))
 
 
-def _mass(votes: NDArray[np.int32], weight: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Weight summed over the slots of the same class, [m, s]."""
-    m, slots = votes.shape
+def add_up(classes: NDArray[np.int32], weight: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Weight summed over the slots of the same class, [m, s]; 0 in empty slots (class -1)."""
+    m, slots = classes.shape
     mass = np.empty((m, slots), np.float32)
     block = max(1, _BLOCK_ENTRIES // max(1, slots * slots))
     for start in range(0, m, block):
         part = slice(start, start + block)
-        same = votes[part, :, None] == votes[part, None, :]  # [b, s, s]
+        same = classes[part, :, None] == classes[part, None, :]  # [b, s, s]
         mass[part] = np.where(same, weight[part, None, :], np.float32(0)).sum(axis=2)
-    mass[votes < 0] = 0
+    mass[classes < 0] = 0
     return mass

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simifeat.beliefs import Beliefs
+
 
 class Tally:
     """Running sums over rounds, one entry an example.
@@ -20,6 +22,8 @@ class Tally:
         self._judged = np.zeros(n_examples, np.int32)
         self._flagged = np.zeros(n_examples, np.int32)
         self._score = np.zeros(n_examples, np.float64)
+        self._n_beliefs = 0
+        self._beliefs: Beliefs | None = None
 
     def add(
         self,
@@ -34,6 +38,18 @@ class Tally:
         self._flagged[where] += flags
         self._score[where] += score
 
+    def add_beliefs(self, beliefs: Beliefs) -> None:
+        """Count what an epoch says of every example's true class."""
+        self._n_beliefs += 1
+        self._beliefs = beliefs if self._beliefs is None else self._beliefs.plus(beliefs)
+
+    @property
+    def beliefs(self) -> Beliefs:
+        """Mean of the beliefs of all epochs."""
+        if self._beliefs is None:
+            raise RuntimeError("no epoch was judged yet")
+        return Beliefs(self._beliefs.classes, self._beliefs.probability / self._n_beliefs)
+
     @property
     def is_corrupted(self) -> NDArray[np.bool_]:
         """Flagged in more than half of the rounds that judged it, [n]."""
@@ -46,5 +62,6 @@ class Tally:
 
     @property
     def score(self) -> NDArray[np.float32]:
-        """Mean score, [n]."""
-        return (self._score / np.maximum(self._judged, 1)).astype(np.float32)
+        """Mean score, [n]; 1, the cleanest, where no round judged."""
+        mean = self._score / np.maximum(self._judged, 1)
+        return np.where(self._judged > 0, mean, 1.0).astype(np.float32)
