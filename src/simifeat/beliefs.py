@@ -34,7 +34,8 @@ class Beliefs:
     def of(self, labels: NDArray[np.int32]) -> NDArray[np.float32]:
         """Q_n(labels[n]) [n]."""
         own = self.classes == labels[:, None]  # [n, s]
-        return np.where(own, self.probability, np.float32(0)).sum(axis=1, dtype=np.float32)
+        mass: NDArray[np.float32] = np.where(own, self.probability, 0).sum(axis=1, dtype=np.float32)
+        return mass
 
     def best_other(self, labels: NDArray[np.int32]) -> NDArray[np.int32]:
         """The most probable class but ``labels[n]`` [n], the lower of equals; -1 where none is."""

@@ -207,7 +207,7 @@ def _is_missing(value: Any) -> bool:
     if value is None:
         return True
     try:
-        return bool(value != value)  # noqa: PLR0124 - only NaN and NaT differ from themselves
+        return bool(value != value)
     except TypeError:  # pandas.NA refuses to be a truth value
         return True
 

@@ -51,7 +51,7 @@ class SimiFeat(BaseEstimator):  # type: ignore[misc]
         self.seed = seed
         self.n_threads = n_threads
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's name
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Judge the labels ``y`` [n] by the features ``X`` [n, d]."""
         features, labels = validate_data(self, X, y, ensure_min_samples=2)
         check_classification_targets(labels)
@@ -64,7 +64,7 @@ class SimiFeat(BaseEstimator):  # type: ignore[misc]
         self.classes_ = self.verdicts_.classes
         return self
 
-    def fit_predict(self, X: ArrayLike, y: ArrayLike) -> NDArray[np.bool_]:  # noqa: N803
+    def fit_predict(self, X: ArrayLike, y: ArrayLike) -> NDArray[np.bool_]:
         """``fit``, then which labels are corrupted, [n]; the last step of a Pipeline can be it."""
         return self.fit(X, y).is_corrupted_
 

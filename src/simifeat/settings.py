@@ -14,6 +14,7 @@ import numpy as np
 
 from simifeat.errors import InputError
 from simifeat.neighbors.base import Metric
+from simifeat.neighbors.find import Engine
 from simifeat.rank import Cut
 from simifeat.rounds import Sampling
 from simifeat.soft_labels import Center, CenterWeight, Weights
@@ -34,7 +35,7 @@ class Settings:
     n_epochs: int = 1
     """M: rounds of detection, decided by a majority of more than half."""
     metric: Metric = "cosine"
-    engine: str = "auto"
+    engine: Engine = "auto"
     weights: Weights = "uniform"
     """Whether a vote counts as one or by its similarity (vote and rank)."""
     center: Center = "exclude"
@@ -101,6 +102,7 @@ class Settings:
 _CHOICES: dict[str, Any] = {
     "method": Method,
     "metric": Metric,
+    "engine": Engine,
     "weights": Weights,
     "center": Center,
     "center_weight": CenterWeight,

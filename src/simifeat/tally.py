@@ -48,7 +48,8 @@ class Tally:
         """Mean of the beliefs of all epochs."""
         if self._beliefs is None:
             raise RuntimeError("no epoch was judged yet")
-        return Beliefs(self._beliefs.classes, self._beliefs.probability / self._n_beliefs)
+        share = np.float32(1 / self._n_beliefs)
+        return Beliefs(self._beliefs.classes, self._beliefs.probability * share)
 
     @property
     def is_corrupted(self) -> NDArray[np.bool_]:

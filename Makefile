@@ -1,0 +1,48 @@
+# Everything runs in .venv; nothing is installed into the system Python.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+.PHONY: demo test check format bench browser clean
+
+demo: $(VENV)/.demo  ## the main job end to end on bundled data
+	$(BIN)/simifeat demo
+
+test: $(VENV)/.test browser  ## installs what the tests need and runs them all
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.check  ## lint, format and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: $(VENV)/.check  ## put the code in the one format
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+
+bench: $(VENV)/.bench  ## every figure of the README; see benchmarks/README.md
+	$(BIN)/python benchmarks/detect.py
+	$(BIN)/python benchmarks/neighbors.py
+	$(BIN)/python benchmarks/transition.py
+
+browser:  ## a Chromium for the tests of pages; without one they are skipped, and say so
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	    apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } || \
+	  echo "no Chromium here: tests of pages are skipped; install it, for example with: apt-get install chromium"
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --upgrade pip
+
+$(VENV)/.demo: pyproject.toml | $(BIN)/python
+	$(PIP) install -e .
+	touch $@
+
+$(VENV)/.test $(VENV)/.check $(VENV)/.bench: $(VENV)/.%: pyproject.toml | $(BIN)/python
+	$(PIP) install -e ".[$*]"
+	touch $@
+
+clean:  ## forget what was built
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache demo-output dist build
