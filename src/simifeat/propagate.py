@@ -1,0 +1,155 @@
+"""Propagated beliefs: what the neighbours believe, joined with what the label says, over again.
+
+    M_n(i) = sum_m W[n, m] Q_m(i)                 what the neighbourhood of n believes
+    Q_n(i) ~ M_n(i)^sharpness T[i, label_n]       the belief about the true class of n
+
+It starts from Q_n(i) ~ p_i T[i, label_n]. W is the neighbour graph, each edge weighted by a power
+of the similarity, plus its transpose (mutual neighbours count twice), rows summing to 1. Nothing
+is trained and nothing is random. P(corrupted) = 1 - Q_n(label_n).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from simifeat.neighbors.base import Neighbors
+
+_BLOCK_ENTRIES = 1 << 20  # beliefs updated at once
+_TINY = np.float32(1e-30)
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """P(true class) of every example, its most probable classes only."""
+
+    classes: NDArray[np.int32]  # [n, s], by falling probability; -1 where fewer are possible
+    probability: NDArray[np.float32]  # [n, s]
+    p_label: NDArray[np.float32]  # [n], of the given label, whether among the s classes or not
+
+    @property
+    def p_corrupted(self) -> NDArray[np.float32]:
+        """P(the given label is wrong) [n]."""
+        return np.float32(1) - self.p_label
+
+    def suggested(self, labels: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """The likeliest class other than the given label, and its probability, [n] each."""
+        other = (self.classes != labels[:, None]) & (self.classes >= 0)  # [n, s]
+        place = other.argmax(axis=1)[:, None]
+        found = other.any(axis=1)
+        classes = np.take_along_axis(self.classes, place, axis=1)[:, 0]
+        probability = np.take_along_axis(self.probability, place, axis=1)[:, 0]
+        return (
+            np.where(found, classes, labels).astype(np.int32),
+            np.where(found, probability, np.float32(0)),
+        )
+
+
+@dataclass(frozen=True)
+class PropagateOptions:
+    """How beliefs spread; chosen once for all data."""
+
+    power: float = 8.0
+    """Weight of an edge: its similarity to this power, a negative one nothing."""
+    sharpness: float = 1.5
+    """Above 1: neighbourhoods tend to be of one class."""
+    n_rounds: int = 8
+    n_top: int = 12
+    """s: classes kept for an example between rounds."""
+
+
+def neighbor_weights(neighbors: Neighbors, power: float) -> scipy.sparse.csr_array:
+    """W [n, n]: similarity^power over the graph and its transpose, rows summing to 1 (or to 0)."""
+    n, k = neighbors.index.shape
+    weight = np.maximum(neighbors.similarity, 0) ** np.float32(power)  # [n, k]
+    weight[neighbors.index < 0] = 0
+    graph = scipy.sparse.csr_array(
+        (weight.ravel(), np.maximum(neighbors.index, 0).ravel(), np.arange(0, n * k + 1, k)),
+        shape=(n, n),
+    )
+    both = (graph + graph.T).tocsr()
+    total = np.asarray(both.sum(axis=1, dtype=np.float64))  # [n]
+    scale = np.divide(1, total, out=np.zeros_like(total), where=total > 0)
+    both.data *= np.repeat(scale, np.diff(both.indptr)).astype(np.float32)
+    return both
+
+
+def propagate(
+    labels: NDArray[np.int32],
+    neighbors: Neighbors,
+    matrix: NDArray[np.float64],
+    prior: NDArray[np.float64],
+    options: PropagateOptions | None = None,
+) -> Beliefs:
+    """Beliefs about the true classes given label codes [n], T [K, K] and p [K].
+
+    Time O(n k s) a round, memory O(n (k + s) + K^2); no array of n x K is ever held.
+    """
+    options = options or PropagateOptions()
+    weights = neighbor_weights(neighbors, options.power)
+    n, n_classes = len(labels), len(prior)
+    emission = np.ascontiguousarray(matrix.T, dtype=np.float32)  # [label, class]
+    alone = emission * prior.astype(np.float32)  # [label, class], p_i T[i, label]
+    alone /= np.maximum(alone.sum(axis=1, keepdims=True), _TINY)
+    codes = np.broadcast_to(np.arange(n_classes, dtype=np.int32), alone.shape)
+    first = _top(codes, alone, options.n_top)  # of each label, [K, s]
+    classes, probability = first[0][labels], first[1][labels]  # [n, s]
+    p_label = alone.diagonal()[labels]  # [n]
+    for _ in range(options.n_rounds):
+        beliefs = _as_matrix(classes, probability, n_classes)
+        classes, probability = first[0][labels], first[1][labels]  # stays where nothing is seen
+        p_label = alone.diagonal()[labels]
+        step = max(1, _BLOCK_ENTRIES // n_classes)
+        for begin in range(0, n, step):
+            rows = np.arange(begin, min(begin + step, n))
+            support, seen = _padded(weights[rows] @ beliefs)  # M of the block, [b, w] each
+            joined = seen**options.sharpness * emission[labels[rows, None], support]  # [b, w]
+            total = joined.sum(axis=1, keepdims=True)  # [b, 1]
+            some = total[:, 0] > _TINY
+            joined, support, rows = joined[some] / total[some], support[some], rows[some]
+            own = np.where(support == labels[rows, None], joined, np.float32(0))
+            p_label[rows] = own.sum(axis=1)
+            top_classes, top = _top(support, joined, options.n_top)
+            width = top.shape[1]
+            classes[rows], probability[rows] = -1, 0
+            classes[rows, :width], probability[rows, :width] = top_classes, top
+    return Beliefs(classes, probability, np.clip(p_label, 0, 1))
+
+
+def _top(
+    classes: NDArray[np.int32], values: NDArray[np.float32], n_top: int
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """The ``n_top`` largest of each row by falling value; what is not possible has class -1."""
+    if values.shape[1] > n_top:
+        place = np.argpartition(-values, n_top - 1, axis=1)[:, :n_top]
+        classes = np.take_along_axis(classes, place, axis=1)
+        values = np.take_along_axis(values, place, axis=1)
+    place = np.lexsort((classes, -values), axis=1)
+    classes = np.take_along_axis(classes, place, axis=1)
+    values = np.take_along_axis(values, place, axis=1)
+    return np.where(values > 0, classes, np.int32(-1)), values
+
+
+def _as_matrix(
+    classes: NDArray[np.int32], probability: NDArray[np.float32], n_classes: int
+) -> scipy.sparse.csr_array:
+    """Beliefs [n, s] as a sparse [n, K]."""
+    n, s = classes.shape
+    columns = np.maximum(classes, 0).ravel()
+    bounds = np.arange(0, n * s + 1, s)
+    return scipy.sparse.csr_array((probability.ravel(), columns, bounds), shape=(n, n_classes))
+
+
+def _padded(
+    matrix: scipy.sparse.csr_array,
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Columns and values of a sparse matrix, its rows filled up with column 0, value 0."""
+    length = np.diff(matrix.indptr)  # [b]
+    filled = np.arange(length.max(initial=1)) < length[:, None]  # [b, w]
+    columns = np.zeros(filled.shape, np.int32)
+    values = np.zeros(filled.shape, np.float32)
+    columns[filled], values[filled] = matrix.indices, matrix.data
+    return columns, values
