@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from oracles import cosine_score as oracle_score
 from oracles import knn_label
 from oracles import rank_flags as oracle_flags
-from test_soft_labels import graphs
-
 from simifeat.rank import corruption_rates, cosine_score, rank_flags
 from simifeat.soft_labels import soft_labels
+from test_soft_labels import graphs
 
 
 @given(graphs())

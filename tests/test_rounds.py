@@ -23,8 +23,9 @@ def test_nearest_voters_are_the_first_k_that_vote(seed, k):
     judged = rng.permutation(n)[:7]
     got, weight = nearest_voters(index, similarity, k, Round(judged, voters))
     for place, row in enumerate(judged):
-        wanted = [(m, s) for m, s in zip(index[row], similarity[row], strict=True)
-                  if m >= 0 and voters[m]][:k]
+        wanted = [
+            (m, s) for m, s in zip(index[row], similarity[row], strict=True) if m >= 0 and voters[m]
+        ][:k]
         wanted += [(-1, 0)] * (k - len(wanted))
         assert got[place].tolist() == [m for m, _ in wanted]
         assert weight[place].tolist() == [s for _, s in wanted]

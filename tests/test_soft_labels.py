@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import cosine_score, knn_label
 
+from oracles import cosine_score, knn_label
 from simifeat.soft_labels import soft_labels
 
 

@@ -1,10 +1,10 @@
 import numpy as np
 from hypothesis import given
-from oracles import knn_label, vote_winners
-from test_soft_labels import graphs
 
+from oracles import knn_label, vote_winners
 from simifeat.soft_labels import soft_labels
 from simifeat.vote import vote_flags, vote_margin, vote_winner
+from test_soft_labels import graphs
 
 
 @given(graphs())

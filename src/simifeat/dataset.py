@@ -46,8 +46,8 @@ class Labels:
         number = {value: code for code, value in enumerate(distinct)}
         classes = np.empty(len(distinct), dtype=object)
         classes[:] = distinct
-        codes = np.fromiter((number[value] for value in values), np.int32, len(values))
-        return cls(codes, classes)
+        numbers = (number[value] for value in values)
+        return cls(np.fromiter(numbers, np.int32, len(values)), classes)
 
     @property
     def n_classes(self) -> int:
@@ -65,7 +65,7 @@ class Labels:
     @property
     def given(self) -> NDArray[Any]:
         """The labels as they were given, [n]."""
-        return self.classes[self.codes]  # type: ignore[no-any-return]
+        return self.classes[self.codes]
 
 
 @dataclass(frozen=True)

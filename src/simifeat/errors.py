@@ -7,7 +7,7 @@ from types import ModuleType
 
 
 class SimifeatError(Exception):
-    """Base of every error raised on purpose; the command line turns it into one line, exit code 2."""
+    """Base of every error raised on purpose; the command line prints one line and exits with 2."""
 
 
 class InputError(SimifeatError, ValueError):

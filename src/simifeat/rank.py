@@ -1,7 +1,7 @@
 """SimiFeat-R, ranking-based global detection (Algorithm 1, lines 10 to 16).
 
-    Score(y^_n, j) = y^_n[j] / ||y^_n||_2
-    v_n = 1(Loc(n, I) <= floor((1 - P(Y=j | label=j)) * N_j)),  I = argsort of the scores in N_j
+Score(y^_n, j) = y^_n[j] / ||y^_n||_2
+v_n = 1(Loc(n, I) <= floor((1 - P(Y=j | label=j)) * N_j)),  I = argsort of the scores in N_j
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Theorem 2: what F1 the ranking reaches at least, and with what probability.
 
-The proof needs P(b1 - b2 < t) for independent b1 ~ Beta(N-, 1) and b2 ~ Beta(alpha + 1, N+ - alpha),
+The proof needs P(b1 - b2 < t) for independent b1 ~ Beta(N-, 1), b2 ~ Beta(alpha + 1, N+ - alpha),
 the largest of N- and the (alpha + 1)-th smallest of N+ uniform numbers. The paper integrates a
 density with Appell's F1; here it is one integral over b2 of a log-concave function,
 
@@ -43,7 +43,7 @@ def rank_f1_lower_bound(
     *,
     rescale: bool = False,
 ) -> RankBound:
-    """Theorem 2 for one given label j that holds N- = ``n_corrupted`` and N+ = ``n_clean`` examples.
+    """Theorem 2 for one given label j with N- = ``n_corrupted`` and N+ = ``n_clean`` examples.
 
         F1 >= 1 - (exp(-v) * max(N-, N+) + alpha) / N-
         with probability P(b1 - b2 < mu_true - mu_false - delta)

@@ -110,7 +110,9 @@ class Verdicts:
         share = flagged / np.maximum(counts, 1)
         worst = np.argsort(-share, kind="stable")[:n_classes]
         width = max(5, *(len(str(self.classes[j])) for j in worst))
-        rows = [f"{'label':<{width}}  {'rows':>9}  {'corrupted':>9}  {'share':>6}  most often really"]
+        rows = [
+            f"{'label':<{width}}  {'rows':>9}  {'corrupted':>9}  {'share':>6}  most often really"
+        ]
         for j in worst:
             wrong = self.is_corrupted & (codes == j)
             really = "-"

@@ -1,6 +1,6 @@
 """SimiFeat-V, voting-based local detection (Algorithm 1, lines 7 and 8).
 
-    y_n^vote = argmax_i y^_n[i], ties at random;    v_n = 1(y_n^vote != label_n)
+y_n^vote = argmax_i y^_n[i], ties at random;    v_n = 1(y_n^vote != label_n)
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def plain_values(column: pa.ChunkedArray, name: str, path: Path) -> NDArray[Any]
         )
     if column.null_count:
         return _objects(column)
-    return column.to_numpy()  # type: ignore[no-any-return]
+    return column.to_numpy()
 
 
 def text_values(texts: Sequence[str]) -> NDArray[Any]:
