@@ -74,11 +74,11 @@ def test_equals_the_loops(seed):
     np.add.at(found, (rows, np.maximum(beliefs.classes, 0)), beliefs.probability)
     np.testing.assert_allclose(found, expected, atol=2e-5)
     own = expected[np.arange(len(labels)), labels]
-    np.testing.assert_allclose(beliefs.p_corrupted, 1 - own, atol=2e-5)
+    np.testing.assert_allclose(beliefs.of(labels), own, atol=2e-5)
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.integers(0, 10_000), st.integers(1, 6))
+@given(st.integers(0, 10_000), st.integers(2, 6))
 def test_beliefs_are_distributions(seed, n_top):
     features, labels, matrix, prior = noisy_blobs(seed)
     beliefs = propagate(
@@ -87,6 +87,7 @@ def test_beliefs_are_distributions(seed, n_top):
     assert beliefs.classes.shape == (len(labels), min(n_top, 4))
     assert (np.diff(beliefs.probability, axis=1) <= 0).all()
     assert (beliefs.probability.sum(axis=1) <= 1 + 1e-5).all()
-    assert ((beliefs.p_corrupted >= 0) & (beliefs.p_corrupted <= 1)).all()
-    suggested, probability = beliefs.suggested(labels)
-    assert ((suggested != labels) | (probability == 0)).all()
+    whole = propagate(labels, graph_of(features, 4), matrix, prior, PropagateOptions(n_rounds=1))
+    cut = PropagateOptions(n_top=n_top, n_rounds=1)
+    kept = propagate(labels, graph_of(features, 4), matrix, prior, cut)
+    np.testing.assert_array_equal((kept.of(labels) > 0), (whole.of(labels) > 0))

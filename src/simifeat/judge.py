@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simifeat.beliefs import beliefs_of_votes
+from simifeat.beliefs import Beliefs, beliefs_of_votes
 from simifeat.dataset import Labels
 from simifeat.errors import InputError
 from simifeat.neighbors import Neighbors
+from simifeat.propagate import propagate
 from simifeat.rank import corruption_rates, cosine_score, rank_flags
 from simifeat.rounds import (
     Round,
@@ -64,7 +65,7 @@ class Judge:
     def n_searched(self) -> int:
         """Neighbours an example that the rounds on fixed features need."""
         s, n = self.settings, len(self.labels.codes)
-        if s.n_epochs == 1 or s.sampling == "none":
+        if self._has_one_round:
             share = 1.0
         elif s.sampling == "voters":
             share = s.voter_share
@@ -72,9 +73,17 @@ class Judge:
             share = balanced_share(n, s.batch_size, s.n_batches)
         return n_searched(max(s.n_neighbors, 2), share, n)
 
+    @property
+    def _has_one_round(self) -> bool:
+        """Whether rounds on fixed features would all see the same."""
+        s = self.settings
+        return s.n_epochs == 1 or s.sampling == "none" or s.method == "propagate"
+
     def rounds(self) -> Iterator[Round]:
         """The rounds of fixed features."""
         s, n = self.settings, len(self.labels.codes)
+        if s.method == "propagate":  # nothing in it is random: a second round says the same
+            return rounds_of_everybody(1)
         if s.sampling == "balanced":
             return rounds_of_batches(
                 self.labels.codes,
@@ -84,7 +93,7 @@ class Judge:
                 s.n_batches,
                 self._sampling,
             )
-        if s.sampling == "voters" and s.n_epochs > 1:
+        if not self._has_one_round:
             return rounds_of_voters(n, s.n_epochs, s.voter_share, self._sampling)
         return rounds_of_everybody(s.n_epochs)
 
@@ -101,21 +110,28 @@ class Judge:
         s = self.settings
         neighbors = _padded(neighbors, len(self.labels.codes))
         self._estimate(neighbors)
+        near = neighbors.first(s.n_neighbors)
+        if s.method == "propagate":
+            t = self.transition
+            beliefs = propagate(self.labels.codes, near, t.matrix, t.prior)
+            self.tally.add(None, *_doubt(beliefs, self.labels.codes))
+            self.tally.add_beliefs(beliefs)
+            return
         for number, each in enumerate(rounds):
             if number and "sample_size" in s.transition_options:
                 self._estimate(neighbors)
             self._round(neighbors, each)
             if progress is not None:
                 progress(number + 1, max(number + 1, s.n_epochs))
-        everybody = self._soft_labels(
-            None, neighbors.index[:, : s.n_neighbors], neighbors.similarity[:, : s.n_neighbors]
-        )
+        everybody = self._soft_labels(None, near.index, near.similarity)
         self.tally.add_beliefs(beliefs_of_votes(everybody, self.labels.codes, self.transition))
 
     def verdicts(self, ids: NDArray[Any], metadata: Mapping[str, Any]) -> Verdicts:
         """What all epochs add up to."""
         codes, tally = self.labels.codes, self.tally
         beliefs, flags = tally.beliefs, tally.is_corrupted
+        if self.settings.method == "propagate":  # the mean belief decides, not a vote of epochs
+            flags = _doubt(beliefs, codes)[0]
         other = beliefs.best_other(codes)
         return Verdicts(
             ids=ids,
@@ -192,6 +208,12 @@ class Judge:
         )
         score = cosine_score(soft, codes)
         return rank_flags(score, codes, rates, rng, s.cut), score
+
+
+def _doubt(beliefs: Beliefs, labels: NDArray[np.int32]) -> tuple[Flags, Scores]:
+    """Flags where the label is more probably wrong than right, and P(it is right), [n] each."""
+    right = beliefs.of(labels)
+    return right < np.float32(0.5), right
 
 
 def _padded(neighbors: Neighbors, n_examples: int) -> Neighbors:

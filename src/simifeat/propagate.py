@@ -16,36 +16,11 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from simifeat.beliefs import Beliefs
 from simifeat.neighbors.base import Neighbors
 
 _BLOCK_ENTRIES = 1 << 20  # beliefs updated at once
 _TINY = np.float32(1e-30)
-
-
-@dataclass(frozen=True)
-class Beliefs:
-    """P(true class) of every example, its most probable classes only."""
-
-    classes: NDArray[np.int32]  # [n, s], by falling probability; -1 where fewer are possible
-    probability: NDArray[np.float32]  # [n, s]
-    p_label: NDArray[np.float32]  # [n], of the given label, whether among the s classes or not
-
-    @property
-    def p_corrupted(self) -> NDArray[np.float32]:
-        """P(the given label is wrong) [n]."""
-        return np.float32(1) - self.p_label
-
-    def suggested(self, labels: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """The likeliest class other than the given label, and its probability, [n] each."""
-        other = (self.classes != labels[:, None]) & (self.classes >= 0)  # [n, s]
-        place = other.argmax(axis=1)[:, None]
-        found = other.any(axis=1)
-        classes = np.take_along_axis(self.classes, place, axis=1)[:, 0]
-        probability = np.take_along_axis(self.probability, place, axis=1)[:, 0]
-        return (
-            np.where(found, classes, labels).astype(np.int32),
-            np.where(found, probability, np.float32(0)),
-        )
 
 
 @dataclass(frozen=True)
@@ -58,7 +33,7 @@ class PropagateOptions:
     """Above 1: neighbourhoods tend to be of one class."""
     n_rounds: int = 8
     n_top: int = 12
-    """s: classes kept for an example between rounds."""
+    """s: classes kept for an example between rounds, the given label always among them."""
 
 
 def neighbor_weights(neighbors: Neighbors, power: float) -> scipy.sparse.csr_array:
@@ -95,13 +70,12 @@ def propagate(
     alone = emission * prior.astype(np.float32)  # [label, class], p_i T[i, label]
     alone /= np.maximum(alone.sum(axis=1, keepdims=True), _TINY)
     codes = np.broadcast_to(np.arange(n_classes, dtype=np.int32), alone.shape)
-    first = _top(codes, alone, options.n_top)  # of each label, [K, s]
+    own = np.arange(n_classes, dtype=np.int32)
+    first = _top(codes, alone, own, options.n_top)  # of each label, [K, s]
     classes, probability = first[0][labels], first[1][labels]  # [n, s]
-    p_label = alone.diagonal()[labels]  # [n]
     for _ in range(options.n_rounds):
         beliefs = _as_matrix(classes, probability, n_classes)
         classes, probability = first[0][labels], first[1][labels]  # stays where nothing is seen
-        p_label = alone.diagonal()[labels]
         step = max(1, _BLOCK_ENTRIES // n_classes)
         for begin in range(0, n, step):
             rows = np.arange(begin, min(begin + step, n))
@@ -110,21 +84,29 @@ def propagate(
             total = joined.sum(axis=1, keepdims=True)  # [b, 1]
             some = total[:, 0] > _TINY
             joined, support, rows = joined[some] / total[some], support[some], rows[some]
-            own = np.where(support == labels[rows, None], joined, np.float32(0))
-            p_label[rows] = own.sum(axis=1)
-            top_classes, top = _top(support, joined, options.n_top)
+            top_classes, top = _top(support, joined, labels[rows], options.n_top)
             width = top.shape[1]
             classes[rows], probability[rows] = -1, 0
             classes[rows, :width], probability[rows, :width] = top_classes, top
-    return Beliefs(classes, probability, np.clip(p_label, 0, 1))
+    return Beliefs(classes, probability)
 
 
 def _top(
-    classes: NDArray[np.int32], values: NDArray[np.float32], n_top: int
+    classes: NDArray[np.int32],
+    values: NDArray[np.float32],
+    labels: NDArray[np.int32],
+    n_top: int,
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """The ``n_top`` largest of each row by falling value; what is not possible has class -1."""
+    """The ``n_top`` largest of each row by falling value; what is not possible has class -1.
+
+    The given label of the row, where it is possible at all, has the last slot if no other.
+    """
+    mine = classes == labels[:, None]  # [b, w]
     if values.shape[1] > n_top:
         place = np.argpartition(-values, n_top - 1, axis=1)[:, :n_top]
+        lost = mine.any(axis=1) & ~np.take_along_axis(mine, place, axis=1).any(axis=1)  # [b]
+        least = np.take_along_axis(values, place, axis=1).argmin(axis=1)
+        place[lost, least[lost]] = mine[lost].argmax(axis=1)
         classes = np.take_along_axis(classes, place, axis=1)
         values = np.take_along_axis(values, place, axis=1)
     place = np.lexsort((classes, -values), axis=1)

@@ -28,7 +28,7 @@ Preset = Literal["paper", "official"]
 class Settings:
     """The choices of one run; the defaults are simifeat's own."""
 
-    method: Method = "rank"
+    method: Method = "propagate"
     """How an example is judged: by its neighbours' vote, by rank, or by propagated beliefs."""
     k: int | None = None
     """Neighbours that count; None: 10 for vote and rank, 30 for propagate."""

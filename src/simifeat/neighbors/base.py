@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -31,6 +31,10 @@ class Neighbors:
     recall: float | None = 1.0
     """Share of the true neighbours found: 1 for an exact engine, measured on a sample for an
     approximate one, None where nobody measured it."""
+
+    def first(self, k: int) -> Neighbors:
+        """The nearest ``k`` of them alone."""
+        return replace(self, index=self.index[:, :k], similarity=self.similarity[:, :k])
 
     @property
     def n_examples(self) -> int:
