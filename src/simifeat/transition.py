@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 from simifeat.consensus import Triples, label_triples
 from simifeat.errors import InputError, NotIdentifiable
 from simifeat.identifiability import Agreement, find_reasons
-from simifeat.latent_class import Fit, MlOptions, fit_latent_class
+from simifeat.latent_class import Centre, Fit, MlOptions, fit_latent_class
 from simifeat.triple_sums import TripleSummer
 
 Array = NDArray[np.float64]
@@ -108,14 +110,23 @@ def estimate_from_neighbors(
     method: Estimator = "ml",
     *,
     classes: NDArray[Any] | None = None,
+    options: Mapping[str, Any] = MappingProxyType({}),
+    warm_start: Transition | None = None,
+    seed: np.random.SeedSequence | None = None,
+    similarity: NDArray[np.floating] | None = None,
 ) -> Transition:
     """Estimate T and p from label codes [n] and a neighbour index [n, k], k of at least 2.
+
+    ``options`` are the fields of the method's options by name. ``warm_start`` is an earlier
+    estimate to start from.
 
     Marks what is not identifiable and says why in ``reasons``, but issues no warning: callers do,
     once, with ``Transition.warn``.
     """
     triples = Triples.count(label_triples(labels, index), n_classes)
-    return estimate_from_triples(triples, method, classes=classes)
+    return estimate_from_triples(
+        triples, method, classes=classes, options=options, warm_start=warm_start
+    )
 
 
 def estimate_from_triples(
@@ -123,16 +134,20 @@ def estimate_from_triples(
     method: Estimator = "ml",
     *,
     classes: NDArray[Any] | None = None,
+    options: Mapping[str, Any] = MappingProxyType({}),
+    warm_start: Transition | None = None,
 ) -> Transition:
     """Estimate T and p from counted label triples, as ``estimate_from_neighbors`` does."""
     if method not in get_args(Estimator):
         raise InputError(f"unknown estimator {method!r}; choose one of 'ml', 'hoc'")
+    chosen = _read_options(MlOptions, options, method) if method == "ml" else MlOptions()
     agreement = Agreement.measure(triples)
     centre = agreement.symmetric_model()
     if agreement.is_chance:
         fit = Fit(centre.matrix, centre.prior, 0.0, 0, False)
     else:
-        fit = fit_latent_class(TripleSummer(triples), centre, centre, MlOptions())
+        start = centre if warm_start is None else Centre(warm_start.matrix, warm_start.prior)
+        fit = fit_latent_class(TripleSummer(triples), start, centre, chosen)
     reasons = find_reasons(fit.matrix, triples, agreement, classes)
     return Transition(
         matrix=fit.matrix,
@@ -145,3 +160,14 @@ def estimate_from_triples(
         reasons=reasons,
         classes=None if classes is None else np.asarray(classes),
     )
+
+
+def _read_options(kind: type[MlOptions], given: Mapping[str, Any], method: str) -> MlOptions:
+    """``kind`` with the named values ``given``; an unknown name is refused with the nearest one."""
+    known = [item.name for item in fields(kind)]
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+            raise InputError(f"the transition estimator {method!r} has no option {name!r}; {hint}")
+    return kind(**given)
