@@ -144,7 +144,7 @@ def estimate_from_triples(
     agreement = Agreement.measure(triples)
     centre = agreement.symmetric_model()
     if agreement.is_chance:
-        fit = Fit(centre.matrix, centre.prior, 0.0, 0, False)
+        fit = Fit(centre.matrix, triples.first_order(), 0.0, 0, False)  # no label is doubted
     else:
         start = centre if warm_start is None else Centre(warm_start.matrix, warm_start.prior)
         fit = fit_latent_class(TripleSummer(triples), start, centre, chosen)
