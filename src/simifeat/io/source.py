@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,12 +12,34 @@ from numpy.typing import NDArray
 
 from simifeat.neighbors.base import Metric
 
+Progress = Callable[[str, int, int], None]
+"""Told the stage, how much of it is done, and how much there is."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked of a source; its reader takes what applies and refuses what cannot be."""
+
+    path: Path
+    labels: str | None = None
+    """A column or key, or a file of labels."""
+    features: str | None = None
+    """A column or key (several of them with commas between), or a file of features."""
+    extractor: str | None = None
+    """What turns records into features."""
+    id: str | None = None
+    """The column or key that holds the ids."""
+    n_epochs: int = 1
+    """Epochs of features wanted, where the reader can make them differ."""
+    seed: int = 0
+
 
 @dataclass(frozen=True)
 class Features:
     """Features as read, with what the reading settled."""
 
-    matrix: NDArray[Any]  # [n, d]
+    matrix: NDArray[Any] | Iterable[NDArray[Any]]
+    """[n, d], or several epochs of that one after the other; one epoch is always an array."""
     metric: Metric | None = None
     """The metric that suits them, where their kind says so."""
     notes: tuple[str, ...] = ()
@@ -60,8 +83,8 @@ class Source(Protocol):
     def notes(self) -> tuple[str, ...]:
         """What was chosen without being asked, one line each."""
 
-    def load_features(self) -> Features:
-        """Read the features [n, d]."""
+    def load_features(self, progress: Progress | None = None) -> Features:
+        """Read or compute the features."""
 
     def write_edited(self, target: Path, edit: Edit) -> tuple[Path, ...]:
         """Write an edited copy in the format of the source; the files written."""

@@ -1,0 +1,66 @@
+"""From a path to the reader of its kind: one table says which."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+
+from simifeat.errors import InputError
+from simifeat.io.source import Request, Source
+
+READERS: Mapping[str, str] = {
+    ".npy": "simifeat.io.arrays:open_npy",
+    ".npz": "simifeat.io.arrays:open_npz",
+    ".csv": "simifeat.io.csv:open_csv",
+    ".tsv": "simifeat.io.csv:open_csv",
+    ".parquet": "simifeat.io.parquet:open_parquet",
+    ".jsonl": "simifeat.io.jsonl:open_jsonl",
+    "dataset folder": "simifeat.io.datasets:open_dataset_folder",
+    "image folder": "simifeat.io.images:open_image_folder",
+}
+"""Kind of path -> the function that opens it, imported when such a path is opened."""
+
+_SPELLINGS = {".pq": ".parquet", ".ndjson": ".jsonl", ".tab": ".tsv"}
+_DATASET_FILES = ("dataset_info.json", "dataset_dict.json")  # what Hugging Face's save_to_disk left
+
+
+def open_source(
+    path: str | PathLike[str],
+    labels: str | None = None,
+    features: str | None = None,
+    extractor: str | None = None,
+    id: str | None = None,
+    *,
+    n_epochs: int = 1,
+    seed: int = 0,
+) -> Source:
+    """Open the labelled examples at ``path``; features are read when they are asked for.
+
+    ``labels`` and ``features`` name a column (or a key of an .npz file), or a file of their own;
+    what is not named is guessed, and the guess is told in ``notes``.
+    """
+    place = Path(path)
+    reader = READERS.get(kind_of(place), "")
+    module, _, function = reader.partition(":")
+    opener = getattr(importlib.import_module(module), function)
+    return opener(Request(place, labels, features, extractor, id, n_epochs, seed))
+
+
+def kind_of(path: Path) -> str:
+    """The key of ``READERS`` for ``path``, judged by its ending, or its content if a folder."""
+    try:
+        if path.is_dir():
+            is_dataset = any((path / name).exists() for name in _DATASET_FILES)
+            return "dataset folder" if is_dataset else "image folder"
+        if not path.exists():
+            raise InputError(f"{path} does not exist; check the path")
+    except PermissionError:
+        raise InputError(f"cannot read {path}: no permission") from None
+    suffix = path.suffix.lower()
+    suffix = _SPELLINGS.get(suffix, suffix)
+    if suffix not in READERS:
+        known = ", ".join(name for name in READERS if name.startswith("."))
+        raise InputError(f"{path} is of no kind that can be read; give {known} or a folder")
+    return suffix
