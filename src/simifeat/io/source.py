@@ -35,6 +35,14 @@ class Request:
 
 
 @dataclass(frozen=True)
+class Skipped:
+    """A record that could not be used, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Features:
     """Features as read, with what the reading settled."""
 
@@ -44,6 +52,10 @@ class Features:
     """The metric that suits them, where their kind says so."""
     notes: tuple[str, ...] = ()
     """What was chosen without being asked, one line each."""
+    skipped: tuple[Skipped, ...] = ()
+    """Records that could not be read; they stand in no row of ``matrix``."""
+    kept: NDArray[np.int64] | None = None
+    """The rows of the source that ``matrix`` stands for, rising; None: all of them."""
 
 
 @dataclass(frozen=True)
