@@ -1,0 +1,1 @@
+"""Extractors: pictures, texts and tables as features."""

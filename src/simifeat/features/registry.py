@@ -1,0 +1,72 @@
+"""Every extractor by name; its module is imported when it is asked for."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+from urllib.parse import parse_qsl
+
+from simifeat.errors import InputError
+from simifeat.features.base import Extractor
+from simifeat.io.records import Kind
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where an extractor is made: ``make(argument, options)``."""
+
+    kinds: tuple[Kind, ...]
+    maker: str
+    """``module:function``"""
+    about: str
+
+
+DEFAULTS: Mapping[Kind, str] = {"image": "efficientnet-lite0"}
+
+EXTRACTORS: Mapping[str, Entry] = {
+    "efficientnet-lite0": Entry(
+        ("image",),
+        "simifeat.features.embedded:open_efficientnet_lite0",
+        "EfficientNet-lite0, ImageNet; comes with simifeat[image]",
+    ),
+}
+"""A name that ends in a colon takes what follows it: a path or a model's name."""
+
+
+def open_extractor(spec: str | None, kind: Kind) -> Extractor:
+    """The extractor that ``spec`` names, or the default of ``kind``.
+
+    ``spec`` is a name of the registry, ``NAME:ARGUMENT`` for those that take one, each with
+    options such as ``?size=224&batch=8`` after it.
+    """
+    spec = spec or DEFAULTS[kind]
+    head, _, query = spec.partition("?")
+    name, argument = head, ""
+    if head not in EXTRACTORS and ":" in head:
+        name, argument = head.split(":", 1)
+        name += ":"
+    entry = EXTRACTORS.get(name)
+    if entry is None:
+        raise InputError(_unknown(head, kind))
+    if kind not in entry.kinds:
+        raise InputError(
+            f"the extractor {name!r} reads {' and '.join(entry.kinds)} records, and these are "
+            f"{kind} records; choose one of {', '.join(names_for(kind))}"
+        )
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    module, function = entry.maker.split(":")
+    return cast(Extractor, getattr(importlib.import_module(module), function)(argument, options))
+
+
+def names_for(kind: Kind) -> list[str]:
+    """Names of the extractors that read ``kind``."""
+    return [name for name, entry in EXTRACTORS.items() if kind in entry.kinds]
+
+
+def _unknown(name: str, kind: Kind) -> str:
+    near = difflib.get_close_matches(name, EXTRACTORS, 1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(names_for(kind))}"
+    return f"there is no extractor {name!r}; {hint}"
