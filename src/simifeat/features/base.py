@@ -27,6 +27,10 @@ class Extractor(Protocol):
         """All that its features depend on beside the record, model file included."""
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What was assumed without being told, one line each."""
+
+    @property
     def batch_size(self) -> int:
         """How many prepared records it takes at a time."""
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from simifeat.errors import InputError
 from simifeat.features.decode import decode_rgb, known_formats
+from simifeat.features.options import Triple
 from simifeat.features.session import is_on_gpu, open_session
 from simifeat.io.records import Content, Kind, Unreadable
 
@@ -30,12 +31,14 @@ class ImageModel:
     """Pixels a side."""
     input: str = "pixels"
     layout: Literal["nhwc", "nchw"] = "nhwc"
-    mean: tuple[float, float, float] | None = None
+    mean: Triple | None = None
     """Channel means in 0..255; None: the network takes bytes as they are."""
-    std: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    std: Triple = (1.0, 1.0, 1.0)
     output: str = "features"
     batch_size: int | None = None
     """The one batch size it takes, where its shape is fixed."""
+    notes: tuple[str, ...] = ()
+    """What was assumed of it without being told."""
 
     @property
     def identity(self) -> str:
@@ -53,6 +56,7 @@ class ImageExtractor:
         self.model = model
         self.name = model.name
         self.identity = model.identity
+        self.notes = model.notes
         known_formats()  # before threads ask for them
         self._session = open_session(model.file, model.name)
         default = _GPU_BATCH if is_on_gpu(self._session) else _CPU_BATCH

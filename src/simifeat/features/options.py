@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from simifeat.errors import InputError
 
+Triple = tuple[float, float, float]
+
 
 class Options:
     """Takes options one by one; ``finish`` refuses what nobody took."""
@@ -46,9 +48,7 @@ class Options:
         text = self._take(name)
         return text if text is not None else default
 
-    def triple(
-        self, name: str, default: tuple[float, float, float] | None
-    ) -> tuple[float, float, float] | None:
+    def triple(self, name: str, default: Triple | None) -> Triple | None:
         """Three numbers with commas between, or one for all three."""
         text = self._take(name)
         if text is None:

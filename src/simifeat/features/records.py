@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from simifeat.augment import ImageAugment, TextAugment
+from simifeat.features.base import Augment
 from simifeat.features.epochs import Plan, extract_epochs
 from simifeat.features.registry import DEFAULTS, open_extractor
-from simifeat.io.records import Records
+from simifeat.io.records import Kind, Records
 from simifeat.io.source import Features, Progress, Request, Skipped
+
+_AUGMENTS: Mapping[Kind, Augment] = {"image": ImageAugment(), "text": TextAugment()}
 
 
 def record_features(
@@ -24,13 +30,14 @@ def record_features(
             records,
             extractor,
             n_epochs=request.n_epochs,
+            augment=_AUGMENTS[records.kind] if request.n_epochs > 1 else None,
             seed=request.seed,
             progress=progress,
         )
     )
-    notes: tuple[str, ...] = ()
+    notes = extractor.notes
     if request.extractor is None:
-        notes = (f"features by {DEFAULTS[records.kind]}; --extractor chooses another",)
+        notes = (f"features by {DEFAULTS[records.kind]}; --extractor chooses another", *notes)
     return Features(
         matrix=next(found.epochs) if request.n_epochs == 1 else found.epochs,
         metric="cosine",

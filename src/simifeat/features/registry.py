@@ -32,6 +32,9 @@ EXTRACTORS: Mapping[str, Entry] = {
         "simifeat.features.embedded:open_efficientnet_lite0",
         "EfficientNet-lite0, ImageNet; comes with simifeat[image]",
     ),
+    "onnx:": Entry(
+        ("image",), "simifeat.features.onnxmodel:open_onnx", "your own network: onnx:PATH"
+    ),
 }
 """A name that ends in a colon takes what follows it: a path or a model's name."""
 
@@ -42,23 +45,21 @@ def open_extractor(spec: str | None, kind: Kind) -> Extractor:
     ``spec`` is a name of the registry, ``NAME:ARGUMENT`` for those that take one, each with
     options such as ``?size=224&batch=8`` after it.
     """
-    spec = spec or DEFAULTS[kind]
-    head, _, query = spec.partition("?")
-    name, argument = head, ""
-    if head not in EXTRACTORS and ":" in head:
-        name, argument = head.split(":", 1)
-        name += ":"
-    entry = EXTRACTORS.get(name)
-    if entry is None:
-        raise InputError(_unknown(head, kind))
+    name, argument, options = _parsed(spec or DEFAULTS[kind])
+    entry = _entry(name, kind)
     if kind not in entry.kinds:
         raise InputError(
             f"the extractor {name!r} reads {' and '.join(entry.kinds)} records, and these are "
             f"{kind} records; choose one of {', '.join(names_for(kind))}"
         )
-    options = dict(parse_qsl(query, keep_blank_values=True))
     module, function = entry.maker.split(":")
     return cast(Extractor, getattr(importlib.import_module(module), function)(argument, options))
+
+
+def kind_read_by(spec: str, guess: Kind) -> Kind:
+    """What the extractor reads: ``guess`` if it can."""
+    kinds = _entry(_parsed(spec)[0], guess).kinds
+    return guess if guess in kinds else kinds[0]
 
 
 def names_for(kind: Kind) -> list[str]:
@@ -66,7 +67,16 @@ def names_for(kind: Kind) -> list[str]:
     return [name for name, entry in EXTRACTORS.items() if kind in entry.kinds]
 
 
-def _unknown(name: str, kind: Kind) -> str:
-    near = difflib.get_close_matches(name, EXTRACTORS, 1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(names_for(kind))}"
-    return f"there is no extractor {name!r}; {hint}"
+def _parsed(spec: str) -> tuple[str, str, dict[str, str]]:
+    """Name, argument and options."""
+    head, _, query = spec.partition("?")
+    name, colon, argument = head.partition(":")
+    return name + colon, argument, dict(parse_qsl(query, keep_blank_values=True))
+
+
+def _entry(name: str, kind: Kind) -> Entry:
+    if name not in EXTRACTORS:
+        near = difflib.get_close_matches(name, EXTRACTORS, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(names_for(kind))}"
+        raise InputError(f"there is no extractor {name!r}; {hint}")
+    return EXTRACTORS[name]
