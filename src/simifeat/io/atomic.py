@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from simifeat.errors import OutputError
 
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
@@ -76,7 +76,7 @@ def _create(path: Path) -> BinaryIO:
 def _explained(target: Path, error: OSError) -> OutputError:
     if isinstance(error, OutputError):
         return error
-    if error.errno in _FULL:
+    if error.errno in FULL:
         why = "the disk or the quota is full; free some space or choose another place"
     elif error.errno in _REFUSED:
         why = f"no permission to write in {target.parent}; choose another place"

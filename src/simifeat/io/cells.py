@@ -42,6 +42,11 @@ class Cells:
                 yield Record(_name(value, row, self.kind), partial(_read, value, self.kind, top))
                 row += 1
 
+    def __getitem__(self, row: int) -> Record:
+        value = self.column[row].as_py()
+        top = Path(os.path.realpath(self.folder))
+        return Record(_name(value, row, self.kind), partial(_read, value, self.kind, top))
+
 
 def kind_of_column(column: pa.ChunkedArray, name: str, path: Path) -> Kind:
     """Whether a column of strings, bytes or structs holds texts or pictures."""

@@ -11,12 +11,12 @@ from simifeat.errors import InputError
 from simifeat.io.source import Request, Source
 
 READERS: Mapping[str, str] = {
-    ".npy": "simifeat.io.arrays:open_npy",
-    ".npz": "simifeat.io.arrays:open_npz",
-    ".csv": "simifeat.io.csv:open_csv",
-    ".tsv": "simifeat.io.csv:open_csv",
-    ".parquet": "simifeat.io.parquet:open_parquet",
-    ".jsonl": "simifeat.io.jsonl:open_jsonl",
+    ".npy": "simifeat.io.array_source:open_npy",
+    ".npz": "simifeat.io.array_source:open_npz",
+    ".csv": "simifeat.io.tables:open_table",
+    ".tsv": "simifeat.io.tables:open_table",
+    ".parquet": "simifeat.io.tables:open_table",
+    ".jsonl": "simifeat.io.tables:open_table",
     "dataset folder": "simifeat.io.datasets:open_dataset_folder",
     "image folder": "simifeat.io.images:open_image_folder",
 }

@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from simifeat.errors import InputError, SimifeatError
+from simifeat.io.atomic import FULL
 
 _LONGEST_DETAIL = 160
 _BROKEN = (
@@ -43,6 +44,8 @@ def reading(path: Path, kind: str) -> Iterator[None]:
     except IsADirectoryError:
         raise InputError(f"cannot read {path}: it is a folder, not {kind}") from None
     except OSError as error:
+        if error.errno in FULL:
+            raise  # a copy is written while the original is read: the fault of the copy
         if error.errno is not None:
             raise InputError(f"cannot read {path}: {error.strerror or error}") from error
         raise _broken(path, kind, error) from error  # pyarrow's word for a corrupt file

@@ -58,56 +58,8 @@ def _objects(column: pa.ChunkedArray) -> NDArray[Any]:
     return values
 
 
-def is_embedding(kind: pa.DataType) -> bool:
-    """Whether cells are lists (of anything; embedding_matrix looks closer)."""
-    return bool(
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    )
-
-
 def is_number(kind: pa.DataType) -> bool:
     """Whether cells are numbers, booleans included."""
     return bool(
         pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
     )
-
-
-def embedding_matrix(column: pa.ChunkedArray, name: str, path: Path) -> NDArray[Any]:
-    """A column of lists of numbers, all equally long, as float32 [n, d]."""
-    where = f"column {name!r} of {path}"
-    if not is_number(column.type.value_type):
-        raise InputError(
-            f"{where} holds lists of {column.type.value_type}; an embedding is a list of numbers"
-        )
-    matrix, start = None, 0
-    for chunk in column.chunks:
-        if not len(chunk):
-            continue
-        if chunk.null_count:
-            row = start + int(np.flatnonzero(chunk.is_null().to_numpy(zero_copy_only=False))[0])
-            raise InputError(f"{where} is empty in row {row}; drop the row or fill it")
-        lengths = chunk.value_lengths().to_numpy(zero_copy_only=False)  # [b]
-        if matrix is None:
-            matrix = np.empty((len(column), int(lengths[0])), np.float32)
-        ragged = lengths != matrix.shape[1]
-        if ragged.any():
-            row = int(ragged.argmax())
-            raise InputError(
-                f"{where} has {lengths[row]} numbers in row {start + row}, but {matrix.shape[1]} "
-                "in the rows before; embeddings must be equally long"
-            )
-        numbers = chunk.flatten().cast(pa.float32(), safe=False)
-        block = numbers.to_numpy(zero_copy_only=False).reshape(len(chunk), -1)  # null -> NaN
-        matrix[start : start + len(chunk)] = block
-        start += len(chunk)
-    if matrix is None:
-        raise InputError(f"{path} is empty: 0 rows; there is nothing to check")
-    return matrix
-
-
-def number_matrix(table: pa.Table) -> NDArray[np.float64]:
-    """Columns of numbers as float64 [n, d]; an empty cell is NaN."""
-    matrix = np.empty((table.num_rows, table.num_columns), np.float64)
-    for j, column in enumerate(table.columns):
-        matrix[:, j] = column.cast(pa.float64(), safe=False).to_numpy()
-    return matrix

@@ -1,0 +1,121 @@
+"""Tables of any format as sources: which column is what, and the copy with labels changed."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from simifeat.dataset import check_lengths
+from simifeat.errors import InputError, OutputError
+from simifeat.io.atomic import replacing
+from simifeat.io.names import CLEAN_LABEL, guess_id, guess_label, is_label, require_name
+from simifeat.io.other_files import features_of_file, is_file_name, labels_of_file
+from simifeat.io.source import Edit, Features, Progress, Request
+from simifeat.io.table_features import choose_columns, read_columns
+from simifeat.io.table_file import TableFile, is_table, open_table_file
+
+_NEW_LABEL = "label"  # the column of a copy whose labels came from a file of their own
+
+
+def open_table(request: Request) -> TableSource:
+    """Open a CSV, TSV, Parquet or JSON lines file."""
+    return TableSource(open_table_file(request.path), request)
+
+
+class TableSource:
+    """Labelled examples in the rows of a table."""
+
+    def __init__(self, file: TableFile, request: Request) -> None:
+        self.path = file.path
+        self._file = file
+        self._request = request
+        names = file.schema.names
+        self._label: str | None = None
+        notes = []
+        if request.labels is None:
+            self._label = guess_label(names, file.path)
+            notes.append(f"labels: column {self._label!r}")
+        elif not is_file_name(request.labels, names):
+            self._label = require_name(request.labels, names, file.path)
+        if request.id is not None:
+            self._id: str | None = require_name(request.id, names, file.path)
+        else:
+            self._id = guess_id([name for name in names if name != self._label])
+            if self._id is not None:
+                notes.append(f"ids: column {self._id!r}")
+        self._has_clean = CLEAN_LABEL in names and self._label != CLEAN_LABEL
+        self.notes = tuple(notes)
+        """What was chosen without being asked, one line each."""
+
+    @cached_property
+    def labels(self) -> NDArray[Any]:
+        """Labels as given, [n]."""
+        if self._label is None:
+            return labels_of_file(str(self._request.labels))
+        return self._file.values(self._label)
+
+    @cached_property
+    def ids(self) -> NDArray[Any] | None:
+        """Ids [n], if there are any."""
+        return None if self._id is None else self._file.values(self._id)
+
+    @cached_property
+    def clean_labels(self) -> NDArray[Any] | None:
+        """The truth [n] in a dataset that was corrupted on purpose; for evaluation only."""
+        return self._file.values(CLEAN_LABEL) if self._has_clean else None
+
+    def load_features(self, progress: Progress | None = None) -> Features:
+        """Read the features [n, d], or extract them."""
+        wanted = self._request.features
+        if wanted is not None and is_file_name(wanted, self._file.schema.names):
+            return features_of_file(wanted, len(self.labels))
+        taken = [name for name in (self._label, self._id, CLEAN_LABEL) if name is not None]
+        taken += [name for name in self._file.schema.names if is_label(name)]  # never a feature
+        choice = choose_columns(self._file, self._request, taken)
+        return read_columns(self._file, choice, len(self.labels), self._request, progress)
+
+    def write_edited(self, target: Path, edit: Edit) -> tuple[Path, ...]:
+        """Write an edited copy in the format of the source, and of a feature file beside it."""
+        if not is_table(target) or target.suffix.lower() != self.path.suffix.lower():
+            raise OutputError(
+                f"cannot write {target}: a copy of {self.path} ends in {self.path.suffix}, too"
+            )
+        if edit.keep_clean and CLEAN_LABEL in self._file.schema.names:
+            raise InputError(
+                f"{self.path} has a column {CLEAN_LABEL!r}: its labels were corrupted on purpose "
+                "before; start from the dataset as it was"
+            )
+        label, cells = self._label_cells()
+        columns = {label: cells.take(pa.array(edit.label_from))}
+        if edit.keep_clean:
+            columns[CLEAN_LABEL] = cells
+        wanted = self._request.features
+        if wanted is None or not is_file_name(wanted, self._file.schema.names) or edit.keep.all():
+            with replacing(target) as (file,):
+                self._file.write(columns, edit.keep, file)
+            return (target,)
+        matrix = self.load_features().matrix
+        assert isinstance(matrix, np.ndarray)  # read from a file
+        beside = target.with_name(f"{target.stem}.features.npy")
+        with replacing(target, beside) as (file, features):
+            self._file.write(columns, edit.keep, file)
+            np.save(features, matrix[edit.keep], allow_pickle=False)
+        return (target, beside)
+
+    def _label_cells(self) -> tuple[str, pa.ChunkedArray]:
+        """The labels as they would be written, [n], and their column."""
+        if self._label is not None:
+            return self._label, self._file.cells(self._label)
+        names = self._file.schema.names
+        if _NEW_LABEL in names:
+            raise InputError(
+                f"{self.path} has a column {_NEW_LABEL!r} beside the labels in "
+                f"{self._request.labels}; rename it, the copy holds the labels there"
+            )
+        check_lengths(len(self._file.cells(names[0])), len(self.labels))
+        return _NEW_LABEL, self._file.cells_of(self.labels)
