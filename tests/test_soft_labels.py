@@ -91,17 +91,6 @@ def test_rows_picks_the_center_of_each_row():
     np.testing.assert_array_equal(soft.dense(3), [[0, 1, 1], [0, 2, 0]])
 
 
-def test_blocks_do_not_change_the_answer(monkeypatch):
-    rng = np.random.default_rng(0)
-    labels = rng.integers(0, 3, 50).astype(np.int32)
-    index = rng.integers(0, 50, (50, 7)).astype(np.int32)
-    similarity = rng.random((50, 7)).astype(np.float32)
-    whole = soft_labels(labels, index, similarity, weights="similarity")
-    monkeypatch.setattr("simifeat.soft_labels._BLOCK_ENTRIES", 1)
-    rowwise = soft_labels(labels, index, similarity, weights="similarity")
-    np.testing.assert_array_equal(whole.mass, rowwise.mass)
-
-
 @pytest.mark.parametrize(("j", "expected"), [(0, 0.83), (1, 0.55)])
 def test_the_papers_example_scores(j, expected):
     assert cosine_score([0.6, 0.4, 0.0], j) == pytest.approx(expected, abs=0.005)

@@ -15,6 +15,7 @@ from simifeat.dataset import Dataset, Labels, check_ids, hash_array, hash_labels
 from simifeat.errors import InputError
 from simifeat.judge import Judge
 from simifeat.neighbors import Graph, Neighbors, as_neighbors, find_neighbors
+from simifeat.neighbors.parallel import usable_threads
 from simifeat.rounds import rounds_of_everybody
 from simifeat.settings import SETTING_NAMES, Settings
 from simifeat.transition import Transition
@@ -76,7 +77,11 @@ def detect(
     root = np.random.SeedSequence(seed) if isinstance(seed, int | np.integer) else seed
     search_seed, judge_seed = root.spawn(2)
     judge = Judge(
-        encoded, settings, transition if isinstance(transition, Transition) else None, judge_seed
+        encoded,
+        settings,
+        transition if isinstance(transition, Transition) else None,
+        judge_seed,
+        usable_threads(n_threads),
     )
     digest = hashlib.sha256()
     hash_labels(digest, encoded)

@@ -27,6 +27,7 @@ from simifeat.rounds import (
 from simifeat.settings import Settings
 from simifeat.soft_labels import SoftLabels, soft_labels
 from simifeat.tally import Tally
+from simifeat.threads import in_order
 from simifeat.transition import Transition, estimate_from_neighbors
 from simifeat.verdicts import Verdicts
 from simifeat.vote import vote_flags, vote_margin, vote_winner
@@ -44,11 +45,13 @@ class Judge:
         settings: Settings,
         known_transition: Transition | None,
         seed: np.random.SeedSequence,
+        n_threads: int = 1,
     ) -> None:
         labels.check_two_classes()
         self.labels = labels
         self.settings = settings
         self.tally = Tally(len(labels.codes))
+        self._n_threads = n_threads
         self._transition = known_transition
         self._is_known = known_transition is not None
         sampling, self._ties, self._estimates = seed.spawn(3)
@@ -117,10 +120,10 @@ class Judge:
             self.tally.add(None, *_doubt(beliefs, self.labels.codes))
             self.tally.add_beliefs(beliefs)
             return
-        for number, each in enumerate(rounds):
-            if number and "sample_size" in s.transition_options:
-                self._estimate(neighbors)
-            self._round(neighbors, each)
+        tasks = self._tasks(neighbors, rounds)
+        results = in_order(lambda task: self._round(neighbors, *task), tasks, self._n_threads)
+        for number, result in enumerate(results):
+            self.tally.add(*result)
             if progress is not None:
                 progress(number + 1, max(number + 1, s.n_epochs))
         everybody = self._soft_labels(None, near.index, near.similarity)
@@ -178,7 +181,23 @@ class Judge:
             center_weight=s.center_weight,
         )
 
-    def _round(self, neighbors: Neighbors, each: Round) -> None:
+    def _tasks(
+        self, neighbors: Neighbors, rounds: Iterator[Round]
+    ) -> Iterator[tuple[Round, Transition, np.random.Generator]]:
+        """What each round needs; a sampled estimate is drawn anew for every one."""
+        for number, each in enumerate(rounds):
+            if number and "sample_size" in self.settings.transition_options:
+                self._estimate(neighbors)
+            yield each, self.transition, np.random.default_rng(self._ties.spawn(1)[0])
+
+    def _round(
+        self,
+        neighbors: Neighbors,
+        each: Round,
+        transition: Transition,
+        rng: np.random.Generator,
+    ) -> tuple[NDArray[np.int64] | None, Flags, Scores]:
+        """The rows judged (None: all), their flags and scores."""
         s = self.settings
         index, similarity = nearest_voters(
             neighbors.index, neighbors.similarity, s.n_neighbors, each
@@ -190,24 +209,13 @@ class Judge:
             index, similarity = index[heard], similarity[heard]
         codes = self.labels.codes if rows is None else self.labels.codes[rows]
         soft = self._soft_labels(rows, index, similarity)
-        rng = np.random.default_rng(self._ties.spawn(1)[0])
-        decide = self._vote if s.method == "vote" else self._rank
-        self.tally.add(rows, *decide(soft, codes, rng))
-
-    def _vote(
-        self, soft: SoftLabels, codes: NDArray[np.int32], rng: np.random.Generator
-    ) -> tuple[Flags, Scores]:
-        return vote_flags(vote_winner(soft, rng), codes), vote_margin(soft, codes)
-
-    def _rank(
-        self, soft: SoftLabels, codes: NDArray[np.int32], rng: np.random.Generator
-    ) -> tuple[Flags, Scores]:
-        s = self.settings
+        if s.method == "vote":
+            return rows, vote_flags(vote_winner(soft, rng), codes), vote_margin(soft, codes)
         rates = corruption_rates(
-            self.transition.posterior, clip=s.clip_rates, jitter=s.posterior_jitter, rng=rng
+            transition.posterior, clip=s.clip_rates, jitter=s.posterior_jitter, rng=rng
         )
         score = cosine_score(soft, codes)
-        return rank_flags(score, codes, rates, rng, s.cut), score
+        return rows, rank_flags(score, codes, rates, rng, s.cut), score
 
 
 def _doubt(beliefs: Beliefs, labels: NDArray[np.int32]) -> tuple[Flags, Scores]:

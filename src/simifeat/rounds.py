@@ -125,9 +125,12 @@ def nearest_voters(
     if chosen.voters is None:
         return index[:, :k], similarity[:, :k]
     votes = chosen.voters[index] & (index >= 0)  # [m, s]
-    first = np.argsort(~votes, axis=1, kind="stable")[:, :k]  # [m, k] voters, nearest first
-    kept = np.take_along_axis(votes, first, axis=1)
-    return (
-        np.where(kept, np.take_along_axis(index, first, axis=1), np.int32(-1)),
-        np.where(kept, np.take_along_axis(similarity, first, axis=1), np.float32(0)),
-    )
+    place = np.cumsum(votes, axis=1, dtype=np.int16)  # [m, s] how many voted up to here
+    votes &= place <= k
+    row, slot = np.nonzero(votes)
+    place = place[votes] - 1
+    near = np.full((len(index), k), -1, np.int32)
+    weight = np.zeros((len(index), k), np.float32)
+    near[row, place] = index[row, slot]
+    weight[row, place] = similarity[row, slot]
+    return near, weight

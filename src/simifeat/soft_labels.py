@@ -16,8 +16,6 @@ Center = Literal["exclude", "extra", "within_k"]
 CenterWeight = Literal["one", "extrapolate"]
 Weights = Literal["uniform", "similarity"]
 
-_BLOCK_ENTRIES = 1 << 22  # entries of the [rows, slots, slots] comparison held at once
-
 
 @dataclass(frozen=True)
 class SoftLabels:
@@ -74,13 +72,16 @@ def soft_labels(
         index, similarity = index[:, :-1], similarity[:, :-1]
     voted = index >= 0  # [m, k]
     votes = np.where(voted, labels[index], np.int32(-1))  # [m, k]
-    weight = voted.astype(np.float32)
-    if weights == "similarity":
-        weight *= np.maximum(similarity, 0)
     if center != "exclude":
         own = labels if rows is None else labels[rows]  # [m]
-        own_weight = _center_weight(similarity, voted, weights, center_weight)  # [m]
         votes = np.concatenate([own[:, None], votes], axis=1)
+    if weights == "uniform":  # every vote weighs the same, so only the classes need sorting
+        votes.sort(axis=1)
+        weight = (votes >= 0).astype(np.float32)
+        return SoftLabels(votes, weight, add_up(votes, weight))
+    weight = np.where(voted, np.maximum(similarity, 0), np.float32(0))  # [m, k]
+    if center != "exclude":
+        own_weight = _center_weight(similarity, voted, center_weight)  # [m]
         weight = np.concatenate([own_weight[:, None], weight], axis=1)
     order = np.argsort(votes, axis=1, kind="stable")
     votes = np.take_along_axis(votes, order, axis=1)
@@ -89,13 +90,11 @@ def soft_labels(
 
 
 def _center_weight(
-    similarity: NDArray[np.float32],
-    voted: NDArray[np.bool_],
-    weights: Weights,
-    center_weight: CenterWeight,
+    similarity: NDArray[np.float32], voted: NDArray[np.bool_], center_weight: CenterWeight
 ) -> NDArray[np.float32]:
+    """Weight of the vote an example casts for itself, [m]."""
     m, k = similarity.shape
-    if weights == "uniform" or center_weight == "one" or k < 2:
+    if center_weight == "one" or k < 2:
         return np.ones(m, np.float32)
     # distance 2 d_1 - d_2 is similarity 2 s_1 - s_2
     extrapolated = np.maximum(2 * similarity[:, 0] - similarity[:, 1], 0)
@@ -103,13 +102,17 @@ def _center_weight(
 
 
 def add_up(classes: NDArray[np.int32], weight: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Weight summed over the slots of the same class, [m, s]; 0 in empty slots (class -1)."""
-    m, slots = classes.shape
-    mass = np.empty((m, slots), np.float32)
-    block = max(1, _BLOCK_ENTRIES // max(1, slots * slots))
-    for start in range(0, m, block):
-        part = slice(start, start + block)
-        same = classes[part, :, None] == classes[part, None, :]  # [b, s, s]
-        mass[part] = np.where(same, weight[part, None, :], np.float32(0)).sum(axis=2)
+    """Weight summed over the slots of the same class, [m, s]; 0 in empty slots (class -1).
+
+    Slots of a row are in order of class, so those of a class are side by side.
+    """
+    if not classes.size:
+        return np.zeros(classes.shape, np.float32)
+    begins = np.ones(classes.shape, bool)  # [m, s], the first slot of a class
+    begins[:, 1:] = classes[:, 1:] != classes[:, :-1]
+    start = np.flatnonzero(begins)
+    total = np.add.reduceat(weight.ravel(), start)  # of each run of slots
+    length = np.diff(start, append=classes.size)
+    mass = np.repeat(total, length).reshape(classes.shape)
     mass[classes < 0] = 0
     return mass
