@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,23 @@ def decode_rgb(content: bytes, size: int) -> NDArray[np.uint8]:
     ``PIL.Image.MAX_IMAGE_PIXELS``. Of an animation the first frame counts; what is transparent is
     white; 16 bits become 8.
     """
+    return np.asarray(_decoded(content, lambda width, height: (size, size)))
+
+
+def decode_to_fit(content: bytes, most: int) -> Picture:
+    """The picture upright in its own shape, neither side longer than ``most`` nor enlarged.
+
+    Refuses what ``decode_rgb`` refuses.
+    """
+
+    def fit(width: int, height: int) -> tuple[int, int]:
+        scale = min(1.0, most / max(width, height))
+        return max(1, round(width * scale)), max(1, round(height * scale))
+
+    return _decoded(content, fit)
+
+
+def _decoded(content: bytes, size: Callable[[int, int], tuple[int, int]]) -> Picture:
     if not content:
         raise Unreadable("empty file (0 bytes)")
     pillow: Any = require("PIL.Image", extra="image")
@@ -54,18 +72,19 @@ def decode_rgb(content: bytes, size: int) -> NDArray[np.uint8]:
         )
 
 
-def _decode(pillow: Any, content: bytes, size: int) -> NDArray[np.uint8]:
+def _decode(pillow: Any, content: bytes, size: Callable[[int, int], tuple[int, int]]) -> Picture:
     with pillow.open(io.BytesIO(content), formats=known_formats()) as picture:
         limit = pillow.MAX_IMAGE_PIXELS
         if limit is not None and picture.width * picture.height > limit:
             raise Unreadable(_too_large(pillow))
-        picture.draft("RGB", (size, size))  # a JPEG is decoded at the scale that is needed
+        wanted = size(picture.width, picture.height)
+        picture.draft("RGB", wanted)  # a JPEG is decoded at the scale that is needed
         rgb = _as_rgb(pillow, picture)
         turn = _turn(pillow, picture)
-        small = rgb.resize((size, size), pillow.Resampling.BILINEAR)
+        small = rgb.resize(wanted, pillow.Resampling.BILINEAR)
         if turn is not None:
             small = small.transpose(turn)
-        return np.asarray(small)
+        return small
 
 
 def _too_large(pillow: Any) -> str:
