@@ -56,8 +56,8 @@ class Entry:
 
     @property
     def slot(self) -> tuple[str, str]:
-        """Whose voice this replaces; a settlement speaks for everybody."""
-        return (self.kind, "" if self.kind == "settle" else self.reviewer)
+        """Whose voice this replaces: that of the same person, said for the same reason."""
+        return (self.kind, self.reviewer)
 
     @property
     def answer(self) -> tuple[str, int]:

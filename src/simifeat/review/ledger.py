@@ -65,24 +65,20 @@ class Ledger:
             return  # a log written by hand; there is nothing to bring back
         changes = stack.pop()
         other.append(changes)
-        touched = {(entry.row, entry.slot) for entry in batch}
         for change in changes:
-            if (change.row, change.slot) in touched:
-                self._set(change.row, change.slot, _target(change, step))
+            self._set(change.row, change.slot, _target(change, step))
 
     def plan(self, reviewer: str, step: Step, at: str, request: str) -> list[Entry]:
         """The entries to append so that the reviewer's last batch is taken back, or comes back.
 
-        A voice that somebody has replaced since is left alone. Empty if there is nothing to do.
+        Nobody else can have touched those voices, as everybody has a slot of his own. Empty if
+        there is nothing to do.
         """
-        stack, _ = _stacks(self._histories[reviewer], step)
+        stack, _ = _stacks(self._history(reviewer), step)
         if not stack:
             return []
         planned = []
         for change in stack[-1]:
-            expected = change.after if step == "undo" else change.before
-            if self._voice(change.row, change.slot) is not expected:
-                continue
             entry = _target(change, step)
             if entry is None:
                 kind, _ = change.slot
@@ -101,17 +97,9 @@ class Ledger:
                 planned.append(entry.said_again(step, at, request))
         return planned
 
-    def discard(self, reviewer: str, step: Step) -> bool:
-        """Forget the batch ``plan`` found fully overtaken; whether there was one."""
-        stack, _ = _stacks(self._histories[reviewer], step)
-        if stack:
-            stack.pop()
-            return True
-        return False
-
     def can(self, reviewer: str, step: Step) -> bool:
         """Whether the reviewer has anything to undo or redo."""
-        return bool(_stacks(self._histories[reviewer], step)[0])
+        return bool(_stacks(self._history(reviewer), step)[0])
 
     def voices(self, row: int) -> list[Entry]:
         """Every voice about ``row``, oldest first."""
@@ -130,6 +118,9 @@ class Ledger:
     def reviewers(self) -> list[str]:
         """Everybody in the log, in the order they came."""
         return list(self._histories)
+
+    def _history(self, reviewer: str) -> _History:
+        return self._histories.get(reviewer, _History())
 
     def _voice(self, row: int, slot: Slot) -> Entry | None:
         return self._voices.get(row, {}).get(slot)
