@@ -51,6 +51,35 @@ def label_triples(
     return triples
 
 
+def sampled_triples(
+    labels: NDArray[np.integer],
+    index: NDArray[np.integer],
+    sample_size: int,
+    n_samples: int,
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Label triples [m, 3] of ``n_samples`` random samples of the examples, one after the other.
+
+    Within a sample the two nearest neighbours are those that are in the sample too. They are
+    looked up in ``index`` [n, k]; an example of whose k neighbours fewer than two were drawn is
+    dropped, which says nothing about its label.
+    """
+    n = len(labels)
+    found = []
+    for _ in range(n_samples):
+        rows = np.sort(rng.choice(n, min(sample_size, n), replace=False))
+        drawn = np.zeros(n + 1, bool)  # one more, for index -1
+        drawn[rows] = True
+        absent = ~drawn[index[rows]]  # [m, k]
+        nearest = np.argsort(absent, axis=1, kind="stable")[:, : N_VIEWS - 1]
+        near = np.take_along_axis(index[rows], nearest, axis=1)  # [m, 2]
+        near = np.where(np.take_along_axis(absent, nearest, axis=1), -1, near)
+        inside = np.full((n, N_VIEWS - 1), -1, dtype=index.dtype)
+        inside[rows] = near
+        found.append(label_triples(labels, inside, rows))
+    return np.concatenate(found)
+
+
 @dataclass(frozen=True)
 class Triples:
     """Distinct label triples in lexicographic order with how often each was seen.

@@ -12,10 +12,14 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from simifeat.consensus import Triples, label_triples
+from simifeat.consensus import N_VIEWS, Triples, label_triples, sampled_triples
+from simifeat.dataset import Dataset, Labels
 from simifeat.errors import InputError, NotIdentifiable
+from simifeat.hoc import HocOptions, fit_hoc
 from simifeat.identifiability import Agreement, find_reasons
 from simifeat.latent_class import Centre, Fit, MlOptions, fit_latent_class
+from simifeat.neighbors import Graph, Metric, Neighbors, as_neighbors, find_neighbors
+from simifeat.neighbors.find import Engine
 from simifeat.triple_sums import TripleSummer
 
 Array = NDArray[np.float64]
@@ -103,6 +107,53 @@ class Transition:
             warnings.warn(text, NotIdentifiable, stacklevel=stacklevel + 1)
 
 
+def estimate_transition(
+    features: Any,
+    labels: Any,
+    method: Estimator = "ml",
+    *,
+    metric: Metric = "cosine",
+    engine: Engine = "auto",
+    neighbors: Neighbors | Graph | None = None,
+    seed: int | np.random.SeedSequence = 0,
+    n_threads: int | None = None,
+    **options: Any,
+) -> Transition:
+    """Estimate T and p from ``features`` [n, d] and given ``labels`` [n] of any one type.
+
+    ``method`` is "ml" (maximum likelihood) or "hoc"; ``options`` are the fields of ``MlOptions``
+    or ``HocOptions``. With ``neighbors``, a graph that is already there, features may be None.
+    Issues ``NotIdentifiable`` where the estimate must not be trusted.
+    """
+    encoded = Labels.encode(labels)
+    root = np.random.SeedSequence(seed) if isinstance(seed, int | np.integer) else seed
+    search_seed, estimate_seed = root.spawn(2)
+    if neighbors is None:
+        data = Dataset.from_arrays(features, encoded)
+        graph = find_neighbors(
+            data.features,
+            _n_searched(options.get("sample_size"), data.n_examples),
+            metric,
+            engine,
+            n_threads=n_threads,
+            seed=int(search_seed.generate_state(1)[0]),
+        )
+    else:
+        encoded.check_two_classes()
+        graph = as_neighbors(neighbors, len(encoded.codes))
+    result = estimate_from_neighbors(
+        encoded.codes,
+        graph.index,
+        encoded.n_classes,
+        method,
+        classes=encoded.classes,
+        options=options,
+        seed=estimate_seed,
+    )
+    result.warn()
+    return result
+
+
 def estimate_from_neighbors(
     labels: NDArray[np.integer],
     index: NDArray[np.integer],
@@ -113,20 +164,22 @@ def estimate_from_neighbors(
     options: Mapping[str, Any] = MappingProxyType({}),
     warm_start: Transition | None = None,
     seed: np.random.SeedSequence | None = None,
-    similarity: NDArray[np.floating] | None = None,
 ) -> Transition:
     """Estimate T and p from label codes [n] and a neighbour index [n, k], k of at least 2.
 
-    ``options`` are the fields of the method's options by name. ``warm_start`` is an earlier
-    estimate to start from.
+    ``options`` are fields of ``MlOptions`` or ``HocOptions`` by name; ``warm_start`` is an earlier
+    estimate to start from; ``seed`` drives what the method draws.
 
     Marks what is not identifiable and says why in ``reasons``, but issues no warning: callers do,
     once, with ``Transition.warn``.
     """
-    triples = Triples.count(label_triples(labels, index), n_classes)
-    return estimate_from_triples(
-        triples, method, classes=classes, options=options, warm_start=warm_start
-    )
+    chosen = _read_options(method, options)
+    rng = np.random.default_rng(np.random.SeedSequence(0) if seed is None else seed)
+    if isinstance(chosen, HocOptions) and chosen.sample_size is not None:
+        found = sampled_triples(labels, index, chosen.sample_size, chosen.n_samples, rng)
+    else:
+        found = label_triples(labels, index)
+    return _estimate(Triples.count(found, n_classes), method, chosen, classes, warm_start, rng)
 
 
 def estimate_from_triples(
@@ -136,18 +189,30 @@ def estimate_from_triples(
     classes: NDArray[Any] | None = None,
     options: Mapping[str, Any] = MappingProxyType({}),
     warm_start: Transition | None = None,
+    seed: np.random.SeedSequence | None = None,
 ) -> Transition:
     """Estimate T and p from counted label triples, as ``estimate_from_neighbors`` does."""
-    if method not in get_args(Estimator):
-        raise InputError(f"unknown estimator {method!r}; choose one of 'ml', 'hoc'")
-    chosen = _read_options(MlOptions, options, method) if method == "ml" else MlOptions()
+    rng = np.random.default_rng(np.random.SeedSequence(0) if seed is None else seed)
+    return _estimate(triples, method, _read_options(method, options), classes, warm_start, rng)
+
+
+def _estimate(
+    triples: Triples,
+    method: str,
+    options: MlOptions | HocOptions,
+    classes: NDArray[Any] | None,
+    warm_start: Transition | None,
+    rng: np.random.Generator,
+) -> Transition:
     agreement = Agreement.measure(triples)
     centre = agreement.symmetric_model()
+    warm = None if warm_start is None else Centre(warm_start.matrix, warm_start.prior)
     if agreement.is_chance:
-        fit = Fit(centre.matrix, triples.first_order(), 0.0, 0, False)  # no label is doubted
+        fit = Fit(centre.matrix, centre.prior, 0.0, 0, False)
+    elif isinstance(options, HocOptions):
+        fit = fit_hoc(triples, options, warm, rng)
     else:
-        start = centre if warm_start is None else Centre(warm_start.matrix, warm_start.prior)
-        fit = fit_latent_class(TripleSummer(triples), start, centre, chosen)
+        fit = fit_latent_class(TripleSummer(triples), warm or centre, centre, options)
     reasons = find_reasons(fit.matrix, triples, agreement, classes)
     return Transition(
         matrix=fit.matrix,
@@ -162,12 +227,24 @@ def estimate_from_triples(
     )
 
 
-def _read_options(kind: type[MlOptions], given: Mapping[str, Any], method: str) -> MlOptions:
-    """``kind`` with the named values ``given``; an unknown name is refused with the nearest one."""
+def _n_searched(sample_size: Any, n_examples: int) -> int:
+    """Neighbours to search so that nearly every example of a sample finds two inside it."""
+    if not isinstance(sample_size, int) or not 0 < sample_size < n_examples:
+        return N_VIEWS - 1
+    return int(np.ceil(6 * n_examples / sample_size))
+
+
+def _read_options(method: str, given: Mapping[str, Any]) -> MlOptions | HocOptions:
+    """The options of ``method`` with the named values ``given``; refuses what it does not know."""
+    if method not in get_args(Estimator):
+        raise InputError(f"unknown estimator {method!r}; choose one of 'ml', 'hoc'")
+    kind = HocOptions if method == "hoc" else MlOptions
     known = [item.name for item in fields(kind)]
-    for name in given:
+    for name, value in given.items():
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
             raise InputError(f"the transition estimator {method!r} has no option {name!r}; {hint}")
+        if value is not None and not (isinstance(value, int | float) and value >= 0):
+            raise InputError(f"{name} is {value!r}; give a number of at least 0")
     return kind(**given)
