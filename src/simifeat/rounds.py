@@ -126,11 +126,10 @@ def nearest_voters(
         return index[:, :k], similarity[:, :k]
     votes = chosen.voters[index] & (index >= 0)  # [m, s]
     place = np.cumsum(votes, axis=1, dtype=np.int16)  # [m, s] how many voted up to here
+    taken = np.arange(k) < place[:, -1:]  # [m, k] places that get a neighbour
     votes &= place <= k
-    row, slot = np.nonzero(votes)
-    place = place[votes] - 1
     near = np.full((len(index), k), -1, np.int32)
     weight = np.zeros((len(index), k), np.float32)
-    near[row, place] = index[row, slot]
-    weight[row, place] = similarity[row, slot]
+    near[taken] = index[votes]  # row by row, nearest first, on both sides
+    weight[taken] = similarity[votes]
     return near, weight
