@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from simifeat.io import Source, open_source
+from simifeat.io.exact_json import dumps
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -27,26 +27,15 @@ def source_options(command: F) -> F:
     return command
 
 
-def opened(
-    path: str,
-    labels: str | None,
-    features: str | None,
-    extractor: str | None,
-    id: str | None,
-    *,
-    n_epochs: int = 1,
-    seed: int = 0,
-) -> Source:
-    """The source, with what was guessed told on stderr."""
-    source = open_source(path, labels, features, extractor, id, n_epochs=n_epochs, seed=seed)
-    tell(source.notes)
-    return source
-
-
 def tell(notes: tuple[str, ...]) -> None:
     """Notes on stderr, one line each."""
     for note in notes:
         click.echo(f"note: {note}", err=True)
+
+
+def print_json(value: Any) -> None:
+    """One JSON value on stdout."""
+    click.echo(dumps(value), nl=False)
 
 
 seed_option = click.option("--seed", default=0, show_default=True, help="Seed of every choice.")

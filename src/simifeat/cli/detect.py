@@ -1,0 +1,152 @@
+"""``simifeat detect``: verdicts on the labels of a source."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from simifeat.cli import EXIT_GATE
+from simifeat.cli.loading import load
+from simifeat.cli.options import (
+    json_option,
+    print_json,
+    seed_option,
+    source_options,
+    threads_option,
+)
+from simifeat.cli.progress import progress_line
+from simifeat.detect import detect
+from simifeat.io.atomic import check_target
+from simifeat.neighbors.base import Metric
+from simifeat.neighbors.find import Engine
+from simifeat.settings import Estimator, Method, Preset
+from simifeat.soft_labels import Center, Weights
+from simifeat.verdict_files import check_verdict_target
+from simifeat.verdicts import Verdicts
+
+_N_SHOWN = 5
+
+
+def _choice(kind: Any) -> click.Choice[str]:
+    return click.Choice(get_args(kind))
+
+
+@click.command()
+@source_options
+@click.option("-o", "--output", metavar="FILE", help="Verdicts: a .parquet, .csv or .jsonl file.")
+@click.option("--report", metavar="FILE", help="A page to look at: an .html file.")
+@click.option("--method", type=_choice(Method), help="How labels are judged; propagate by default.")
+@click.option("--preset", type=_choice(Preset), help="The paper's choices, or its authors' code's.")
+@click.option("-k", type=click.IntRange(1), help="Neighbours that count; 30, or 10 for the others.")
+@click.option("--epochs", "n_epochs", type=click.IntRange(1), help="Rounds; the majority decides.")
+@click.option("--metric", type=_choice(Metric), help="What near means; cosine by default.")
+@click.option("--engine", type=_choice(Engine), help="How neighbours are searched.")
+@click.option("--weights", type=_choice(Weights), help="What a neighbour's vote counts.")
+@click.option("--center", type=_choice(Center), help="Whether an example votes for itself.")
+@click.option(
+    "--transition", type=_choice(Estimator), help="Estimator of the noise; ml by default."
+)
+@click.option(
+    "--fail-above",
+    metavar="RATE",
+    type=click.FloatRange(0, 1),
+    help="Exit with 1 if a larger share of the labels looks corrupted.",
+)
+@seed_option
+@threads_option
+@json_option
+def command(
+    output: str | None,
+    report: str | None,
+    fail_above: float | None,
+    seed: int,
+    n_threads: int | None,
+    as_json: bool,
+    path: str,
+    labels: str | None,
+    features: str | None,
+    extractor: str | None,
+    id: str | None,
+    **choices: Any,
+) -> int | None:
+    """Say which labels of SOURCE are probably corrupted.
+
+    Prints a summary; -o writes one verdict a row. SOURCE is a table (.csv, .tsv, .parquet,
+    .jsonl), features (.npy, .npz) or a folder of pictures.
+    """
+    if output is not None:
+        check_verdict_target(Path(output))
+    if report is not None:
+        check_target(Path(report))
+    with progress_line() as progress:
+        examples = load(
+            path,
+            labels,
+            features,
+            extractor,
+            id,
+            n_epochs=choices["n_epochs"] or 1,
+            seed=seed,
+            progress=progress,
+        )
+        choices["metric"] = choices["metric"] or examples.metric
+        verdicts = detect(
+            examples.features,
+            examples.labels,
+            ids=examples.ids,
+            seed=seed,
+            n_threads=n_threads,
+            progress=progress,
+            **choices,
+        )
+    verdicts = replace(verdicts, metadata={**verdicts.metadata, "source": examples.origin})
+    written = []
+    if output is not None:
+        verdicts.save(output)
+        written.append(output)
+    if report is not None:
+        from simifeat.report import save_report  # type: ignore[import-not-found]
+
+        save_report(verdicts, Path(report))
+        written.append(report)
+    tripped = fail_above is not None and verdicts.corrupted_rate > fail_above
+    if as_json:
+        print_json(_facts(verdicts) | {"written": written, "gate_tripped": tripped})
+    else:
+        click.echo("\n".join([verdicts.summary(), "", *_worst(verdicts)]))
+    for name in written:
+        click.echo(f"written to {name}", err=True)
+    if not tripped:
+        return None
+    click.echo(f"gate: {verdicts.corrupted_rate:.2%} is above {fail_above:.2%}", err=True)
+    return EXIT_GATE
+
+
+def _facts(verdicts: Verdicts) -> dict[str, Any]:
+    return {
+        "n_examples": verdicts.n_examples,
+        "n_classes": len(verdicts.classes),
+        "n_corrupted": verdicts.n_corrupted,
+        "corrupted_rate": verdicts.corrupted_rate,
+        "noise_rate": verdicts.transition.noise_rate,
+        "identifiable": verdicts.transition.identifiable,
+        "reasons": list(verdicts.transition.reasons),
+        "metadata": verdicts.metadata,
+    }
+
+
+def _worst(verdicts: Verdicts) -> list[str]:
+    """The most suspicious rows, for a first look."""
+    rows = [n for n in verdicts.most_suspicious(_N_SHOWN) if verdicts.is_corrupted[n]]
+    if not rows:
+        return ["No label looks corrupted."]
+    lines = ["Most suspicious:"]
+    for n in rows:
+        lines.append(
+            f"  {verdicts.ids[n]}: {verdicts.labels[n]}, probably {verdicts.suggested[n]} "
+            f"(P(corrupted) {verdicts.p_corrupted[n]:.2f})"
+        )
+    return lines

@@ -1,0 +1,72 @@
+"""A source as the library takes it: the examples whose features could be had, and where from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from simifeat.cli.options import tell
+from simifeat.io import Source, open_source
+from simifeat.io.source import Progress, Skipped
+
+_N_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Features, labels and ids row by row, and a record of what they were read from."""
+
+    source: Source
+    features: NDArray[Any] | Iterable[NDArray[Any]]
+    labels: NDArray[Any]
+    ids: NDArray[Any]
+    metric: str | None
+    origin: Mapping[str, Any]
+    """What ``simifeat clean`` needs to find the rows again; stored with the verdicts."""
+
+
+def load(
+    path: str,
+    labels: str | None = None,
+    features: str | None = None,
+    extractor: str | None = None,
+    id: str | None = None,
+    *,
+    n_epochs: int = 1,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Examples:
+    """Open and read a source; what was guessed or left out is told on stderr."""
+    source = open_source(path, labels, features, extractor, id, n_epochs=n_epochs, seed=seed)
+    tell(source.notes)
+    given = source.labels
+    read = source.load_features(progress)
+    tell(read.notes)
+    _tell_skipped(read.skipped)
+    ids = np.arange(len(given)) if source.ids is None else source.ids
+    origin: dict[str, Any] = {
+        "path": path,
+        "labels": labels,
+        "features": features,
+        "extractor": extractor,
+        "id": id,
+    }
+    rows: Any = slice(None)
+    if read.kept is not None:
+        rows = read.kept
+        origin["not_judged"] = np.setdiff1d(np.arange(len(given)), rows).tolist()
+        origin["skipped"] = [{"name": item.name, "reason": item.reason} for item in read.skipped]
+    return Examples(source, read.matrix, given[rows], ids[rows], read.metric, origin)
+
+
+def _tell_skipped(skipped: tuple[Skipped, ...]) -> None:
+    if not skipped:
+        return
+    named = "; ".join(f"{item.name} ({item.reason})" for item in skipped[:_N_NAMED])
+    more = f"; and {len(skipped) - _N_NAMED} more" if len(skipped) > _N_NAMED else ""
+    click.echo(f"note: {len(skipped)} cannot be read and are not judged: {named}{more}", err=True)
