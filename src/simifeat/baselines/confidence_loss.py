@@ -5,9 +5,12 @@ sample sieve approach", ICLR 2021).
     alpha_n = 1/K sum_y l(f(x_n), y) - beta * sum_y P(label = y) l(f(x_n), y)
     clean_n = loss_n < alpha_n
 
-with the cross-entropy l(f(x), y) = -log softmax_y(f(x)). The second term rewards confidence. It
-stands on both sides of the sieve, which thus compares l(f(x_n), label_n) with its mean over all
-labels, and so the logit of the given label with the mean logit.
+with the cross-entropy l(f(x), y) = -log softmax_y(f(x)). The second term rewards confidence; it
+stands on both sides of the sieve.
+
+With a beta of K / (K - 1) or more this loss falls without end as the classifier grows surer of any
+class, right or wrong. Its authors' code adds 1e-8 to the probabilities within both means, a bound
+of 18.4 on l there, and so does ``FLOOR`` here: without it the training breaks down.
 """
 
 from __future__ import annotations
@@ -17,31 +20,32 @@ from numpy.typing import NDArray
 
 from simifeat.baselines.training import Codes, Floats, softmax
 
+FLOOR = 1e-8
+"""Added to a probability before its logarithm, within the means over labels."""
 
-def cross_entropy(logits: Floats) -> Floats:
-    """l(f(x_n), y) for every label y, [n, K]."""
+
+def cross_entropy(logits: Floats, codes: Codes) -> Floats:
+    """l(f(x_n), label_n), [n]."""
     shifted = logits - logits.max(axis=1, keepdims=True)
-    total: Floats = np.log(np.exp(shifted).sum(axis=1, keepdims=True)) - shifted
+    total: Floats = np.log(np.exp(shifted).sum(axis=1)) - shifted[np.arange(len(codes)), codes]
     return total
+
+
+def bounded_losses(logits: Floats) -> Floats:
+    """l(f(x_n), y) for every label y, at most -log FLOOR, [n, K]."""
+    losses: Floats = -np.log(softmax(logits) + np.float32(FLOOR))
+    return losses
 
 
 def confidence_loss(logits: Floats, codes: Codes, prior: Floats, beta: float) -> Floats:
     """The loss of every example, [n]; ``prior`` [K] is the frequency of the given labels."""
-    losses = cross_entropy(logits)
-    own: Floats = losses[np.arange(len(codes)), codes] - np.float32(beta) * (losses @ prior)
-    return own
-
-
-def sieve_threshold(logits: Floats, prior: Floats, beta: float) -> Floats:
-    """alpha_n, [n]."""
-    losses = cross_entropy(logits)
-    threshold: Floats = losses.mean(axis=1) - np.float32(beta) * (losses @ prior)
-    return threshold
+    regulariser: Floats = bounded_losses(logits) @ prior
+    return cross_entropy(logits, codes) - np.float32(beta) * regulariser
 
 
 def sieve_margin(logits: Floats, codes: Codes) -> Floats:
-    """alpha_n - loss_n, [n]: logit of the given label less the mean logit; above 0 is clean."""
-    margin: Floats = logits[np.arange(len(codes)), codes] - logits.mean(axis=1)
+    """alpha_n - loss_n, [n]: above 0 is clean. Neither beta nor the prior matters to it."""
+    margin: Floats = bounded_losses(logits).mean(axis=1) - cross_entropy(logits, codes)
     return margin
 
 
@@ -53,11 +57,12 @@ def sieve(logits: Floats, codes: Codes) -> NDArray[np.bool_]:
 def loss_gradient(logits: Floats, codes: Codes, prior: Floats, beta: float) -> Floats:
     """Gradient of every example's loss with respect to its logits, [n, K].
 
-    (softmax - one_hot) - beta * (softmax - prior), as l's gradient is softmax - one_hot.
+    (q - one_hot) - beta * (q * sum(w) - w) with q = softmax and w = prior * q / (q + FLOOR).
     """
     probability = softmax(logits)
     slope = probability.copy() if beta else probability
     slope[np.arange(len(codes)), codes] -= 1
     if beta:
-        slope -= np.float32(beta) * (probability - prior)
+        weight = prior * probability / (probability + np.float32(FLOOR))
+        slope -= np.float32(beta) * (probability * weight.sum(axis=1, keepdims=True) - weight)
     return slope

@@ -24,8 +24,9 @@ def cores(
 ) -> Verdicts:
     """Flag what the sieve holds back after training with the regulariser's weight ``beta``.
 
-    The weight is 0 for a tenth of the epochs, rises to ``beta`` over the next three tenths, and
-    after three tenths what is sieved out is no longer learnt: the defaults of its authors.
+    The defaults are its authors': the weight is 0 for a tenth of the epochs and rises to ``beta``
+    over the next three tenths, the learning rate is divided by 1 + weight, and after three tenths
+    what is sieved out is no longer learnt.
     ``score`` is the threshold less the loss.
     """
     return sieved(features, labels, "cores", beta, seed=seed, trainer=trainer, ids=ids)

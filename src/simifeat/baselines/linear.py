@@ -55,8 +55,8 @@ class LinearTrainer:
         kept: list[Checkpoint] = []
         with threadpool_limits(limits=1, user_api="blas"):  # small products; one order of sums
             for epoch in range(recipe.n_epochs):
-                rate = np.float32(recipe.rate(epoch))
                 beta = objective.beta(epoch, recipe.n_epochs)
+                rate = np.float32(recipe.rate(epoch) / (1 + beta))
                 sieving = objective.sieves(epoch, recipe.n_epochs)
                 order = rng.permutation(rows)
                 for start in range(0, len(order), recipe.batch_size):
