@@ -17,6 +17,8 @@ Scope = Literal["flagged", "all"]
 Order = Literal["suspicious", "uncertain", "row"]
 Search = Callable[[NDArray[np.int64], str], NDArray[np.bool_]]
 """Of some rows [m], those whose id, label or text holds the words."""
+Measure = Callable[[NDArray[np.int64]], NDArray[np.float32]]
+"""How uncertain it is whether the labels of some rows [m] are corrupted, [m]."""
 _MOST_SEARCHED = 500
 
 
@@ -43,10 +45,8 @@ class Filter:
             raise InputError(f"search for at most {_MOST_SEARCHED} characters")
 
 
-def select(
-    desk: Desk, wanted: Filter, search: Search, uncertainty: NDArray[np.float32]
-) -> NDArray[np.int64]:
-    """Rows that ``wanted`` lets through, in its order; ``uncertainty`` [n], higher = less sure."""
+def select(desk: Desk, wanted: Filter, search: Search, uncertainty: Measure) -> NDArray[np.int64]:
+    """Rows that ``wanted`` lets through, in its order."""
     sheet = desk.sheet
     rows = sheet.flagged if wanted.scope == "flagged" else np.arange(sheet.n_rows)
     kept = np.ones(len(rows), bool)
@@ -67,8 +67,8 @@ def select(
         rows = rows[search(rows, wanted.words)]
     if wanted.order == "row":
         return np.sort(rows)
-    by = sheet.p_corrupted if wanted.order == "suspicious" else uncertainty
-    return rows[np.argsort(-by[rows], kind="stable")]
+    by = sheet.p_corrupted[rows] if wanted.order == "suspicious" else uncertainty(rows)
+    return rows[np.argsort(-by, kind="stable")]
 
 
 def next_row(
