@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from simifeat.cli.options import tell
 from simifeat.io import Source, open_source
 from simifeat.io.source import Progress, Skipped
+from simifeat.neighbors.base import Metric
 
 _N_NAMED = 3
 
@@ -25,7 +26,7 @@ class Examples:
     features: NDArray[Any] | Iterable[NDArray[Any]]
     labels: NDArray[Any]
     ids: NDArray[Any]
-    metric: str | None
+    metric: Metric | None
     origin: Mapping[str, Any]
     """What ``simifeat clean`` needs to find the rows again; stored with the verdicts."""
 
