@@ -25,6 +25,7 @@ COMMANDS: Mapping[str, str] = {
     "fitness": "Say whether the features of SOURCE are good enough, and for which k.",
     "clean": "Apply the verdicts of OUT: drop corrupted rows, or relabel them.",
     "corrupt": "Corrupt the labels of SOURCE on purpose, to measure a detector.",
+    "bench": "Run a table or figure of the paper, its own figures beside ours.",
 }
 """Name -> one line of help. ``simifeat.cli.<name>`` holds the click command as ``command``."""
 

@@ -1,0 +1,103 @@
+"""``simifeat bench``: the paper's tables and figures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from simifeat.errors import InputError
+
+
+@click.group()
+def command() -> None:
+    """Run a table or figure of the paper, its own figures beside ours.
+
+    Results go to a folder as JSON, Markdown, LaTeX and plots. Every cell is kept in it: a run that
+    was cut goes on at the missing cell when it is started again.
+    """
+
+
+def _names(_: Any, __: Any, value: str | None) -> tuple[str, ...] | None:
+    return None if value is None else tuple(name for name in value.split(",") if name)
+
+
+def _seeds(_: Any, __: Any, value: str) -> tuple[int, ...]:
+    """ "3" is 0, 1, 2; "5,7" is 5 and 7."""
+    try:
+        numbers = tuple(int(each) for each in value.split(","))
+    except ValueError:
+        numbers = ()
+    if not numbers or min(numbers) < 0 or numbers == (0,):
+        raise InputError(f"--seeds is {value!r}; give a number of seeds, or seeds with commas")
+    return tuple(range(numbers[0])) if "," not in value else numbers
+
+
+def _options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    known = {
+        "data": click.option(
+            "--data",
+            required=True,
+            type=click.Path(path_type=Path),
+            help="Folder of feature files and labels; docs/baselines.md says how they are named.",
+        ),
+        "output": click.option(
+            "-o",
+            "--output",
+            default=Path("simifeat-bench"),
+            show_default=True,
+            type=click.Path(path_type=Path),
+            help="Folder for the results and their cells.",
+        ),
+        "datasets": click.option("--datasets", callback=_names, help="Such as cifar10,cifar100."),
+        "extractor": click.option("--extractor", help="Which features, if there are several."),
+        "methods": click.option(
+            "--methods", callback=_names, help="Names with commas, or module:function of your own."
+        ),
+        "noises": click.option(
+            "--noise", "noises", callback=_names, help="Such as human,symm60,asym30,inst40."
+        ),
+        "seeds": click.option(
+            "--seeds", default="3", show_default=True, callback=_seeds, help="How many, or which."
+        ),
+        "limit": click.option("--limit", type=click.IntRange(20), help="So many examples only."),
+        "jobs": click.option(
+            "--jobs", "n_jobs", type=click.IntRange(1), help="Processes; by default one a core."
+        ),
+    }
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        for name in reversed(names):
+            function = known[name](function)
+        return function
+
+    return decorate
+
+
+def _given(choices: dict[str, Any]) -> dict[str, Any]:
+    """What was said on the command line; the rest is left to the table."""
+    if "n_jobs" in choices and choices["n_jobs"] is None:
+        choices["n_jobs"] = os.cpu_count() or 1
+    return {name: value for name, value in choices.items() if value is not None}
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)
+
+
+def _print(grids: list[Any], output: Path) -> None:
+    for grid in grids:
+        click.echo(grid.text() + "\n")
+    click.echo(f"written to {output}", err=True)
+
+
+@command.command()
+@_options("data", "output", "datasets", "extractor", "methods", "noises", "seeds", "limit", "jobs")
+def table2(**choices: Any) -> None:
+    """Every method on the same fixed features."""
+    from simifeat.bench.table2 import table2 as compute
+
+    _print(compute(say=_say, **_given(choices)), choices["output"])
