@@ -108,9 +108,9 @@ def command(
         verdicts.save(output)
         written.append(output)
     if report is not None:
-        from simifeat.report import save_report  # type: ignore[import-not-found]
+        from simifeat.report import write_report  # type: ignore[attr-defined, unused-ignore]
 
-        save_report(verdicts, Path(report))
+        write_report(verdicts, examples.source, Path(report))
         written.append(report)
     tripped = fail_above is not None and verdicts.corrupted_rate > fail_above
     if as_json:
