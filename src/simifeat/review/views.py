@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -71,8 +71,13 @@ class Views:
                 "rows": [self.brief(row) for row in page],
             }
 
-    def lead(self, wanted: Filter, after: int | None, how: Lead, reviewer: str) -> Json:
-        """The row to look at next."""
+    def lead(self, wanted: Filter, after: int | None, how: str, reviewer: str) -> Json:
+        """The row to look at next: the next open one, the most uncertain, or a neighbour in order.
+
+        What somebody else is looking at is passed over, unless rows are gone through in order.
+        """
+        if how not in get_args(Lead):
+            raise InputError(f"there is no way {how!r} to go on")
         with self.desk.lock:
             rows = self._select(wanted)
             if how in ("forward", "back"):
@@ -117,6 +122,11 @@ class Views:
             "label": int(self.desk.label[row]) if state == State.RELABEL else None,
             "voices": [] if blind else [_voice(v) for v in self.desk.ledger.voices(row)],
         }
+
+    def picture(self, row: int, size: int) -> tuple[bytes, str]:
+        """The picture of a row and its media type."""
+        self._check(row)
+        return self.examples.picture(row, size)
 
     def progress(self, reviewer: str) -> Json:
         """How far the review is, and how many errors are expected to be left."""

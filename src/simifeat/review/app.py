@@ -1,0 +1,202 @@
+"""The review over HTTP: addresses, parameters and answers; what they mean is in ``views``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from importlib.resources import files
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from simifeat.errors import InputError, OutputError
+from simifeat.io.records import Unreadable
+from simifeat.review.answers import NO_LABEL, Step
+from simifeat.review.guard import Door, Guard, TooLarge
+from simifeat.review.live import Broadcast
+from simifeat.review.show import reviewer_name
+from simifeat.review.views import Json, Views, filter_of
+
+_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+}
+_LARGEST_PICTURE = 2048
+
+
+def create_app(views: Views, door: Door) -> Guard:
+    """The application behind its guard."""
+    return Guard(Starlette(routes=_Routes(views).table(), exception_handlers=_HANDLERS), door)
+
+
+class _Routes:
+    def __init__(self, views: Views) -> None:
+        self.views, self.desk = views, views.desk
+        self.broadcast = Broadcast()
+        self.desk.listeners.append(self.broadcast.tell)
+        self.page = _static_files()
+
+    def table(self) -> list[Route]:
+        return [
+            Route("/", self.static),
+            Route("/static/{name}", self.static),
+            Route("/api/about", self.about),
+            Route("/api/rows", self.rows),
+            Route("/api/rows/{row:int}", self.row),
+            Route("/api/rows/{row:int}/picture", self.picture),
+            Route("/api/lead", self.lead),
+            Route("/api/progress", self.progress),
+            Route("/api/check", self.check),
+            Route("/api/events", self.events),
+            Route("/api/decide", self.decide, methods=["POST"]),
+            Route("/api/undo", self.undo, methods=["POST"]),
+            Route("/api/redo", self.redo, methods=["POST"]),
+        ]
+
+    def static(self, request: Request) -> Response:
+        name = request.path_params.get("name", "index.html")
+        if name not in self.page:
+            raise HTTPException(404, "there is no such file")
+        content, kind = self.page[name]
+        return Response(content, media_type=kind, headers={"cache-control": "no-cache"})
+
+    def about(self, request: Request) -> Response:
+        return JSONResponse(self.views.about())
+
+    def rows(self, request: Request) -> Response:
+        query = request.query_params
+        offset, limit = _int(query, "offset", 0), _int(query, "limit", 60)
+        return JSONResponse(self.views.rows(filter_of(query), offset, limit))
+
+    def row(self, request: Request) -> Response:
+        blind = request.query_params.get("blind") == "1"
+        row, name = int(request.path_params["row"]), _who(request.query_params)
+        found = self.views.row(row, blind=blind)
+        if name:
+            self.desk.claim(row, name)
+        return JSONResponse(found)
+
+    def picture(self, request: Request) -> Response:
+        size = max(16, min(_int(request.query_params, "size", 256), _LARGEST_PICTURE))
+        content, kind = self.views.picture(int(request.path_params["row"]), size)
+        return Response(
+            content, media_type=kind, headers={"cache-control": "private, max-age=3600"}
+        )
+
+    def lead(self, request: Request) -> Response:
+        query = request.query_params
+        after = _int(query, "after", -1)
+        found = self.views.lead(
+            filter_of(query), None if after < 0 else after, query.get("how", "open"), _who(query)
+        )
+        return JSONResponse(found)
+
+    def progress(self, request: Request) -> Response:
+        return JSONResponse(self.views.progress(_who(request.query_params)))
+
+    def check(self, request: Request) -> Response:
+        query = request.query_params
+        try:
+            share = float(query.get("share", "0.1"))
+        except ValueError:
+            raise InputError("the share to double-check is no number") from None
+        return JSONResponse(self.views.check(_who(query), share))
+
+    async def events(self, request: Request) -> Response:
+        return StreamingResponse(
+            self.broadcast.events(self.desk.catch_up), media_type="text/event-stream"
+        )
+
+    async def decide(self, request: Request) -> Response:
+        asked = await _body(request)
+        said = await run_in_threadpool(
+            self.desk.decide,
+            asked["rows"],
+            asked["action"],
+            _who(asked),
+            label=NO_LABEL if asked.get("label") is None else asked["label"],
+            kind=asked.get("kind", "decide"),
+            request=asked["request"],
+        )
+        return JSONResponse({"rows": said.rows, "seq": said.seq})
+
+    async def undo(self, request: Request) -> Response:
+        return await self._step(request, "undo")
+
+    async def redo(self, request: Request) -> Response:
+        return await self._step(request, "redo")
+
+    async def _step(self, request: Request, step: Step) -> Response:
+        asked = await _body(request)
+        said = await run_in_threadpool(self.desk.step, _who(asked), step, asked["request"])
+        return JSONResponse({"rows": said.rows, "seq": said.seq})
+
+
+_SHAPE: Mapping[str, Callable[[Any], bool]] = {
+    "rows": lambda v: isinstance(v, list) and all(type(row) is int for row in v),
+    "action": lambda v: isinstance(v, str),
+    "label": lambda v: v is None or type(v) is int,
+    "kind": lambda v: isinstance(v, str),
+    "reviewer": lambda v: isinstance(v, str),
+    "request": lambda v: isinstance(v, str) and 0 < len(v) <= 64,
+}
+_NEEDED = {"/api/decide": ("rows", "action", "reviewer", "request")}
+
+
+async def _body(request: Request) -> Json:
+    """The JSON object that was sent, its members of the types they must have."""
+    try:
+        asked = json.loads(await request.body())
+    except (ValueError, RecursionError):
+        raise InputError("what was sent is not JSON") from None
+    needed = _NEEDED.get(request.url.path, ("reviewer", "request"))
+    if not isinstance(asked, dict) or any(name not in asked for name in needed):
+        raise InputError(f"a request has {', '.join(needed)}")
+    for name, value in asked.items():
+        if name not in _SHAPE or not _SHAPE[name](value):
+            raise InputError(f"{name[:40]!r} in a request has a wrong value")
+    return asked
+
+
+def _who(asked: Mapping[str, Any]) -> str:
+    return reviewer_name(asked.get("reviewer", ""))
+
+
+def _int(query: Mapping[str, str], name: str, default: int) -> int:
+    try:
+        return int(query.get(name, default))
+    except ValueError:
+        raise InputError(f"{name} is no whole number") from None
+
+
+def _static_files() -> dict[str, tuple[bytes, str]]:
+    folder = files("simifeat.review") / "static"
+    return {
+        file.name: (file.read_bytes(), _TYPES[file.name[file.name.rindex(".") :]])
+        for file in folder.iterdir()
+        if file.name.endswith(tuple(_TYPES))
+    }
+
+
+def _answer(status: int) -> Callable[[Request, Exception], Response]:
+    return lambda request, error: JSONResponse({"error": str(error)}, status)
+
+
+def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return PlainTextResponse(f"{error.detail}\n", error.status_code)
+
+
+_HANDLERS: Mapping[Any, Callable[[Request, Exception], Response]] = {
+    InputError: _answer(400),
+    OutputError: _answer(503),
+    TooLarge: _answer(413),
+    Unreadable: _answer(415),
+    HTTPException: _http,
+}
