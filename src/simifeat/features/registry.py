@@ -24,13 +24,21 @@ class Entry:
     about: str
 
 
-DEFAULTS: Mapping[Kind, str] = {"image": "efficientnet-lite0"}
+DEFAULTS: Mapping[Kind, str] = {"image": "efficientnet-lite0", "text": "wordllama"}
 
 EXTRACTORS: Mapping[str, Entry] = {
     "efficientnet-lite0": Entry(
         ("image",),
         "simifeat.features.embedded:open_efficientnet_lite0",
         "EfficientNet-lite0, ImageNet; comes with simifeat[image]",
+    ),
+    "wordllama": Entry(
+        ("text",),
+        "simifeat.features.embedded:open_wordllama",
+        "WordLlama, vectors of words averaged; comes with simifeat[text]",
+    ),
+    "minilm": Entry(
+        ("text",), "simifeat.features.embedded:open_minilm", "all-MiniLM-L6-v2, a transformer"
     ),
     "onnx:": Entry(
         ("image",), "simifeat.features.onnxmodel:open_onnx", "your own network: onnx:PATH"
