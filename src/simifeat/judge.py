@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simifeat.agreement import agreement_by_rank, unanimous_share
 from simifeat.beliefs import Beliefs, beliefs_of_votes
 from simifeat.dataset import Labels
 from simifeat.errors import InputError
@@ -54,6 +55,7 @@ class Judge:
         self._n_threads = n_threads
         self._transition = known_transition
         self._is_known = known_transition is not None
+        self._near: Neighbors | None = None
         sampling, self._ties, self._estimates = seed.spawn(3)
         self._sampling = np.random.default_rng(sampling)
 
@@ -113,7 +115,7 @@ class Judge:
         s = self.settings
         neighbors = _padded(neighbors, len(self.labels.codes))
         self._estimate(neighbors)
-        near = neighbors.first(s.n_neighbors)
+        near = self._near = neighbors.first(s.n_neighbors)
         if s.method == "propagate":
             t = self.transition
             beliefs = propagate(self.labels.codes, near, t.matrix, t.prior)
@@ -131,11 +133,19 @@ class Judge:
 
     def verdicts(self, ids: NDArray[Any], metadata: Mapping[str, Any]) -> Verdicts:
         """What all epochs add up to."""
-        codes, tally = self.labels.codes, self.tally
+        codes, tally, near = self.labels.codes, self.tally, self._near
+        if near is None:
+            raise InputError("features came in 0 epochs; give at least one")
         beliefs, flags = tally.beliefs, tally.is_corrupted
         if self.settings.method == "propagate":  # the mean belief decides, not a vote of epochs
             flags = _doubt(beliefs, codes)[0]
         other = beliefs.best_other(codes)
+        suggested = np.where(flags & (other >= 0), other, codes)  # [n]
+        about = {
+            "n_rounds": tally.n_rounds,
+            "agreement": agreement_by_rank(codes, near.index).tolist(),
+            "clusterability": unanimous_share(suggested, near.index).tolist(),
+        }
         return Verdicts(
             ids=ids,
             labels=self.labels.given,
@@ -143,10 +153,10 @@ class Judge:
             score=tally.score,
             p_corrupted=np.clip(1 - beliefs.of(codes), 0, 1),
             flag_rate=tally.flag_rate,
-            suggested=self.labels.classes[np.where(flags & (other >= 0), other, codes)],
+            suggested=self.labels.classes[suggested],
             classes=self.labels.classes,
             transition=self.transition,
-            metadata={**metadata, "n_rounds": tally.n_rounds},
+            metadata={**metadata, **about},
         )
 
     def _estimate(self, neighbors: Neighbors) -> None:

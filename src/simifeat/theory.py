@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from simifeat.agreement import unanimous_share
 from simifeat.dataset import Labels
 from simifeat.errors import InputError
 from simifeat.neighbors.base import Neighbors
@@ -80,14 +81,7 @@ def clusterability_curve(
             f"k must lie between 1 and {neighbors.k}, the width of the graph, got "
             f"{wanted.tolist()}; search more neighbours for a larger k"
         )
-    agreeing = np.zeros(neighbors.k + 1, dtype=np.int64)  # how many examples agree on exactly j
-    for start in range(0, codes.size, 1 << 16):
-        index = neighbors.index[start : start + (1 << 16)]  # [b, k]
-        same = (codes[index] == codes[start : start + len(index), None]) & (index >= 0)
-        run = np.where(same.all(axis=1), neighbors.k, same.argmin(axis=1))  # [b], leading agreement
-        agreeing += np.bincount(run, minlength=neighbors.k + 1)
-    at_least = np.cumsum(agreeing[::-1])[::-1]  # [k + 1]
-    return np.asarray(at_least[wanted] / codes.size, dtype=np.float64)
+    return unanimous_share(codes, neighbors.index)[wanted - 1]
 
 
 def recommend_k(
