@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simifeat.neighbors.points import Points
+from simifeat.neighbors.select import put_best
 
 _BLOCK = 4096
 
@@ -104,26 +105,3 @@ def spread(
         keep = member != owner
         put_best(out_index, out_key, owner[keep], member[keep], worth[keep], k)
     return out_index, out_key
-
-
-def put_best(
-    index: NDArray[np.int32],
-    key: NDArray[np.float32],
-    row: NDArray[Any],
-    column: NDArray[Any],
-    value: NDArray[np.float32],
-    k: int,
-) -> None:
-    """Write the k best candidates of every row: value falling, ties by the lower column.
-
-    ``row`` must be non-decreasing; rows without candidates stay untouched.
-    """
-    if not len(row):
-        return
-    order = np.lexsort((column, -value, row))
-    row, column, value = row[order], column[order], value[order]
-    begins = np.flatnonzero(np.concatenate([[True], row[1:] != row[:-1]]))
-    rank = np.arange(len(row)) - np.repeat(begins, np.diff(np.append(begins, len(row))))
-    keep = rank < k
-    index[row[keep], rank[keep]] = column[keep]
-    key[row[keep], rank[keep]] = value[keep]

@@ -1,96 +1,132 @@
-"""Exact search in plain numpy: float32 products in blocks, then exact keys of the candidates.
+"""Exact search: approximate values of every pair, each pair once, then exact keys of candidates.
 
-A block's product is only trusted up to its rounding error. Every column that the error leaves in
-question is a candidate, and candidates are ordered by ``Points.key``. So the result does not
-depend on the block size, the BLAS or the number of threads.
+Points are cut into tiles. In round r every tile meets the tile r places on, in a circle, so after
+half a circle every pair of tiles has met once, and all tiles have seen equally many others. The
+values of a meeting serve the rows of both tiles. Bars rise between rounds.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simifeat.neighbors.parallel import Progress, run
 from simifeat.neighbors.points import Points
-from simifeat.neighbors.select import candidates, rank
+from simifeat.neighbors.product import Product
+from simifeat.neighbors.select import first_bar
+from simifeat.neighbors.shortlist import Shortlist
 
-_VALUES = 2**24
-"""Values of a block's product: 64 MiB a thread."""
+_TILE = 2048
+"""Most points of a tile."""
 
-_CHOSEN = 2**21
-"""Values looked through at once; bounds memory where nearly all columns are candidates."""
-
-_UNIT = 2.0**-24
-"""Unit roundoff of float32."""
+_STRIP = 256
+"""Rows of a tile multiplied at once: 2 MiB of values stay in a core's cache."""
 
 
 def search_exact(
     points: Points,
+    product: Product,
     k: int,
     n_threads: int,
     progress: Progress | None = None,
-    block_values: int = _VALUES,
+    tile: int = _TILE,
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """The k nearest of every point: index and key, [n, k] each, k < n."""
     n = points.n
-    index = np.full((n, k), -1, dtype=np.int32)  # [n, k]
-    key = np.zeros((n, k), dtype=np.float32)  # [n, k]
-    shift = Shift.of(points)
-    size = max(1, min(1024, block_values // n))
-    part = max(1, _CHOSEN // n)
+    n_tiles = -(-n // tile)
+    edges = np.linspace(0, n, n_tiles + 1).astype(np.int64)
+    tiles = [slice(int(a), int(b)) for a, b in pairwise(edges)]
+    lists = [
+        Shortlist(points, np.arange(t.start, t.stop), product.error[t], product.per_key, k)
+        for t in tiles
+    ]
+    right = [product.prepare(t) for t in tiles]
+    n_meetings = n_tiles * (n_tiles + 1) // 2
+    met = 0
 
-    def work(start: int) -> int:
-        stop = min(start + size, n)
-        values = shift.products(points, start, stop)  # [block, n]
-        values[np.arange(stop - start), np.arange(start, stop)] = -np.inf  # never one's own
-        for top in range(start, stop, part):
-            rows = slice(top - start, min(top + part, stop) - start)
-            row, column = candidates(values[rows], k, 2.0 * shift.error[start:stop][rows])
-            rank(points, row + top, column, index, key, k)
-        return stop - start
+    def told(done: int, _: int) -> None:
+        if progress is not None:
+            progress((met + done) * n // n_meetings, n)
 
-    run(work, range(0, n, size), n_threads, progress, n)
+    def meet(pair: tuple[int, int]) -> int:
+        a, b = pair
+        _meet(product, tiles[a], tiles[b], right[b], lists[a], lists[b])
+        return 1
+
+    def raise_bar(a: int) -> int:
+        lists[a].raise_bar()
+        return 1
+
+    last = n_tiles // 2
+    begin = 0
+    for end in _stages(last):
+        pairs = [
+            (a, (a + r) % n_tiles)
+            for r in range(begin, end + 1)
+            for a in range(n_tiles if 2 * r < n_tiles else n_tiles // 2)
+        ]
+        run(meet, pairs, n_threads, told, n_meetings)
+        met += len(pairs)
+        if end < last:
+            run(raise_bar, range(n_tiles), n_threads, None, n_tiles)
+        begin = end + 1
+
+    index = np.empty((n, k), np.int32)
+    key = np.empty((n, k), np.float32)
+
+    def finish(a: int) -> int:
+        index[tiles[a]], key[tiles[a]] = lists[a].finish()
+        return 1
+
+    run(finish, range(n_tiles), n_threads, None, n_tiles)
     return index, key
 
 
-@dataclass(frozen=True)
-class Shift:
-    """Turns the order by key into the order by a product plus a term of the column.
+def _stages(last: int) -> list[int]:
+    """Rounds 0, 1, 2, 4, 8 ... and the last: bars rise as often as what was seen doubles."""
+    ends, end = [0], 1
+    while end < last:
+        ends.append(end)
+        end *= 2
+    return [*ends, last] if last else ends
 
-    Cosine: the product is the key. Euclidean, with rows a, b taken from the mean:
-    -|a - b|^2 / 2 = a.b - |b|^2 / 2 - |a|^2 / 2, where the last term is the row's own constant.
-    """
 
-    mean: NDArray[np.float32] | None  # [d]
-    half: NDArray[np.float32] | None  # [n] |b|^2 / 2
-    error: NDArray[np.float32]  # [n] largest error of a value in the row, the key's own included
-
-    @classmethod
-    def of(cls, points: Points) -> Shift:
-        """Mean, column term and error bound of ``points``."""
-        n, d = points.n, points.d
-        bound = (d + 16) * _UNIT  # of a sum of d products of float32, in any order
-        if points.metric == "cosine":
-            return cls(None, None, np.full(n, 2.0 * bound * 1.001, dtype=np.float32))
-        mean = points.rows.mean(axis=0, dtype=np.float64).astype(np.float32)  # [d]
-        square = np.empty(n)  # [n]
-        for start in range(0, n, 4096):
-            block = (points.rows[start : start + 4096] - mean).astype(np.float64)
-            square[start : start + 4096] = np.einsum("nd,nd->n", block, block)
-        reach = np.sqrt(square) + np.sqrt(square.max())  # [n] no pair is farther apart
-        error = (2.0 * bound * reach**2).astype(np.float32)
-        return cls(mean, (square / 2.0).astype(np.float32), error)
-
-    def products(self, points: Points, start: int, stop: int) -> NDArray[np.float32]:
-        """Approximate values of the rows start..stop against all points."""
-        if self.mean is None or self.half is None:
-            return points.rows[start:stop] @ points.rows.T  # [block, n]
-        values = np.empty((stop - start, points.n), dtype=np.float32)  # [block, n]
-        rows = points.rows[start:stop] - self.mean  # [block, d]
-        for begin in range(0, points.n, 4096):
-            to = slice(begin, begin + 4096)
-            values[:, to] = rows @ (points.rows[to] - self.mean).T
-            values[:, to] -= self.half[to]
-        return values
+def _meet(
+    product: Product, rows: slice, columns: slice, right: object, mine: Shortlist, theirs: Shortlist
+) -> None:
+    """Candidates of the tile ``rows`` among ``columns``, and the other way round."""
+    width = columns.stop - columns.start
+    buffer = np.empty((min(_STRIP, rows.stop - rows.start), width), np.float32)
+    mask, other = np.empty((2, *buffer.shape), bool)
+    for start in range(rows.start, rows.stop, _STRIP):
+        stop = min(start + _STRIP, rows.stop)
+        size, top = stop - start, start - rows.start
+        values = buffer[:size]  # [strip, width]
+        product.multiply(slice(start, stop), right, values)
+        if mine is theirs:
+            values[np.arange(size), np.arange(top, top + size)] = -np.inf  # never one's own
+            bar = first_bar(values, mine.k, mine.slack[top : top + size])
+        else:
+            bar = mine.bar[top : top + size]
+        np.greater_equal(values, bar[:, None], out=mask[:size])
+        if mine is not theirs:
+            np.greater_equal(values, theirs.bar, out=other[:size])
+            np.logical_or(mask[:size], other[:size], out=mask[:size])
+        at = np.flatnonzero(mask[:size])
+        worth = values.ravel()[at]
+        row, column = np.divmod(at, width)
+        for_me = worth >= bar[row]
+        mine.add(
+            (row[for_me] + top).astype(np.uint16),
+            (column[for_me] + columns.start).astype(np.int32),
+            worth[for_me],
+        )
+        if mine is not theirs:
+            for_them = worth >= theirs.bar[column]
+            theirs.add(
+                column[for_them].astype(np.uint16),
+                (row[for_them] + start).astype(np.int32),
+                worth[for_them],
+            )

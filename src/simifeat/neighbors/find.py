@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simifeat.errors import InputError
+from simifeat.neighbors.approximate import search_approximate
 from simifeat.neighbors.base import Metric, Neighbors
 from simifeat.neighbors.duplicates import distinct, find_groups, spread
 from simifeat.neighbors.exact import search_exact
+from simifeat.neighbors.fast import BFloat16Product, why_not
 from simifeat.neighbors.parallel import Progress, usable_threads
 from simifeat.neighbors.points import Points, make_points
+from simifeat.neighbors.product import Float32Product, Product
 
 Engine = Literal["auto", "exact", "fast", "approximate"]
+
+APPROXIMATE_FROM = 250_000
+"""Rows from which on "auto" leaves exact search, whose time grows with their square."""
+
+_FEW = 4096
+"""Below so many rows numpy is done before another library is loaded."""
 
 
 def find_neighbors(
@@ -38,17 +47,63 @@ def find_neighbors(
     points = make_points(features, metric)
     k = min(k, points.n - 1)
     n_threads = usable_threads(n_threads)
+    if engine == "approximate" or (engine == "auto" and points.n >= APPROXIMATE_FROM):
+        return _approximate(points, k, engine, n_threads, seed, progress)
     groups = find_groups(points.rows)
     unique = distinct(points, groups)
-    used, reason = "exact", "exact search in numpy"
-    if unique.n == 1:
-        index, key = np.empty((1, 0), np.int32), np.empty((1, 0), np.float32)
-    else:
-        index, key = search_exact(unique, min(k, unique.n - 1), n_threads, progress)
+    found = _search(unique, min(k, unique.n - 1), engine, n_threads, progress)
+    index, key = found.index, found.key
     if unique.n < points.n:
         index, key = spread(index, key, points, groups, k)
     index, similarity = _order(index, key, points)
-    return Neighbors(index, similarity, metric, used, reason, 1.0)
+    return Neighbors(index, similarity, metric, found.engine, found.reason, 1.0)
+
+
+class _Found(NamedTuple):
+    """What an engine says of distinct points."""
+
+    index: NDArray[np.int32]  # [n, k]
+    key: NDArray[np.float32]  # [n, k]
+    engine: str
+    reason: str
+
+
+def _search(
+    points: Points, k: int, engine: Engine, n_threads: int, progress: Progress | None
+) -> _Found:
+    """The k nearest of distinct ``points`` by the engine asked for, or the one that suits."""
+    if k == 0:
+        nothing = np.empty((points.n, 0))
+        reason = "all rows are equal, nothing to search"
+        return _Found(nothing.astype(np.int32), nothing.astype(np.float32), "exact", reason)
+    missing = why_not() if engine == "auto" else None
+    product: Product
+    if engine == "fast" or (engine == "auto" and missing is None and points.n >= _FEW):
+        product = BFloat16Product.of(points)
+        used = "fast"
+        reason = "exact search, bfloat16 products by numkong and exact keys of the candidates"
+    else:
+        product = Float32Product.of(points)
+        used, reason = "exact", "exact search in numpy"
+        if points.n < _FEW and engine == "auto":
+            reason += f": fewer than {_FEW:,} distinct rows"
+        elif missing is not None:
+            reason += f": {missing}"
+    return _Found(*search_exact(points, product, k, n_threads, progress), used, reason)
+
+
+def _approximate(
+    points: Points, k: int, engine: str, n_threads: int, seed: int, progress: Progress | None
+) -> Neighbors:
+    """Search in cells, and say what came of it."""
+    found = search_approximate(points, k, n_threads, seed, progress)
+    index, similarity = _order(found.index, found.key, points)
+    why = "asked for" if engine == "approximate" else f"{points.n} rows are many"
+    reason = (
+        f"search in the {found.overlap} nearest of {found.n_cells} cells ({why}); "
+        f"recall {found.recall:.3f}, measured on a sample"
+    )
+    return Neighbors(index, similarity, points.metric, "approximate", reason, found.recall)
 
 
 def _check(k: int, metric: str, engine: str) -> int:
