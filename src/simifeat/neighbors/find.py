@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +60,8 @@ def find_neighbors(
     return Neighbors(index, similarity, metric, found.engine, found.reason, 1.0)
 
 
-class _Found(NamedTuple):
+@dataclass(frozen=True)
+class _Found:
     """What an engine says of distinct points."""
 
     index: NDArray[np.int32]  # [n, k]
