@@ -76,17 +76,30 @@ def make_points(features: Any, metric: Metric) -> Points:
         raise InputError(f"neighbours need at least 2 examples and 1 dimension, got {n} x {d}")
     with np.errstate(over="ignore"):  # a float64 beyond float32 becomes inf and is named below
         rows = np.ascontiguousarray(array, dtype=np.float32)  # [n, d]
-    largest = _largest(rows)
+    largest = largest_of(rows)
+    scale = scale_for(metric, largest)
+    return Points(
+        prepared(rows, metric, scale, not np.may_share_memory(rows, array)), metric, scale
+    )
+
+
+def scale_for(metric: Metric, largest: float) -> float:
+    """``Points.scale`` of features whose largest magnitude is ``largest``."""
+    if metric == "cosine" or largest == 0 or 2.0**-20 < largest < 2.0**20:
+        return 1.0
+    return float(np.ldexp(1.0, -int(np.frexp(largest)[1])))
+
+
+def prepared(
+    rows: NDArray[np.float32], metric: Metric, scale: float, owned: bool = False
+) -> NDArray[np.float32]:
+    """Rows as ``Points`` keeps them; each depends on itself and ``scale`` alone."""
     if metric == "cosine":
-        return Points(_unit(rows, owned=not np.may_share_memory(rows, array)), metric, 1.0)
-    scale = 1.0
-    if largest > 0 and not 2.0**-20 < largest < 2.0**20:
-        scale = float(np.ldexp(1.0, -int(np.frexp(largest)[1])))
-        rows = _times(rows, scale)
-    return Points(rows, metric, scale)
+        return _unit(rows, owned)
+    return rows if scale == 1.0 else _times(rows, scale)
 
 
-def _largest(rows: NDArray[np.float32]) -> float:
+def largest_of(rows: NDArray[np.float32]) -> float:
     """Largest magnitude; the first row that is not finite is an error."""
     largest = 0.0
     for start in range(0, len(rows), _BLOCK):
