@@ -23,7 +23,7 @@ from simifeat.theory import clusterability_curve, recommend_k
 Grade = Literal["good", "usable", "poor", "unknown"]
 
 _K_MAX = 50
-_GOOD, _USABLE = 0.75, 0.4  # separation; docs/fitness.md says what was seen at these
+GOOD, USABLE = 0.75, 0.4  # separation; docs/fitness.md says what was seen at these
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ class Fitness:
         """The separation in a word."""
         if self.reasons:
             return "unknown"
-        if self.separation >= _GOOD:
+        if self.separation >= GOOD:
             return "good"
-        return "usable" if self.separation >= _USABLE else "poor"
+        return "usable" if self.separation >= USABLE else "poor"
 
 
 def assess(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import click
+import numpy as np
 
 from simifeat.cli import EXIT_GATE
 from simifeat.cli.loading import load
@@ -108,9 +109,10 @@ def command(
         verdicts.save(output)
         written.append(output)
     if report is not None:
-        from simifeat.report import write_report  # type: ignore[attr-defined, unused-ignore]
+        from simifeat.report import write_report
 
-        write_report(verdicts, examples.source, Path(report))
+        known = examples.features if isinstance(examples.features, np.ndarray) else None
+        write_report(verdicts, Path(report), known)
         written.append(report)
     tripped = fail_above is not None and verdicts.corrupted_rate > fail_above
     if as_json:
