@@ -1,0 +1,147 @@
+"""Detectors on the same labels: the cells of Tables 1 and 2."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simifeat.baselines.registry import detector
+from simifeat.baselines.training import Remembering, Trainer
+from simifeat.bench.cells import Cell, Group, Result, Save, Say
+from simifeat.bench.data import FeatureFile, fingerprint, label_sets, subset
+from simifeat.bench.graphs import load_graph, shared_graph
+from simifeat.bench.grid import Figure, Grid
+from simifeat.bench.paper import DATASET_TITLES, NOISE_TITLES
+from simifeat.errors import NotIdentifiable
+from simifeat.metrics import average_precision, detection_scores, expected_calibration_error
+from simifeat.rounds import n_searched
+from simifeat.verdicts import Verdicts
+from simifeat.version import __version__
+
+
+def scores(verdicts: Verdicts, clean_labels: NDArray[Any], seconds: float) -> dict[str, Any]:
+    """Everything measured of one detection, figures in [0, 1]."""
+    counts = detection_scores(verdicts.is_corrupted, verdicts.labels, clean_labels)
+    return {
+        "f1": counts.f1,
+        "precision": counts.precision,
+        "recall": counts.recall,
+        "n_flagged": counts.n_flagged,
+        "n_corrupted": counts.n_corrupted,
+        "n_examples": counts.n_examples,
+        "average_precision": average_precision(verdicts.score, verdicts.labels, clean_labels),
+        "calibration_error": expected_calibration_error(
+            verdicts.p_corrupted, verdicts.labels, clean_labels
+        ),
+        "noise_rate_estimate": verdicts.transition.noise_rate,
+        "seconds": round(seconds, 2),
+    }
+
+
+def groups(
+    table: str,
+    file: FeatureFile,
+    labels_folder: Path,
+    noises: Sequence[str],
+    methods: Sequence[str],
+    seeds: Sequence[int],
+    limit: int | None,
+    store: Path,
+    make_trainer: Callable[[], Trainer],
+    say: Say,
+) -> list[Group]:
+    """One group for each noise and seed on the features of ``file``; methods are its cells."""
+    rows = subset(file.n_examples, limit)
+    features = file.load(rows)
+    k = max(n_searched(10, 0.5, len(features)), min(30, len(features) - 1))
+    graph, mark = shared_graph(features, k, store, f"{file.dataset}_{file.extractor}", say)
+    sets = label_sets(labels_folder, file.dataset)
+    found = []
+    for seed in seeds:
+        for noise in noises:
+            labels = sets[noise] if rows is None else sets[noise][rows]
+            cells = []
+            for method in methods:
+                entry = detector(method)
+                inputs = {
+                    "version": __version__,
+                    "features": mark,
+                    "labels": fingerprint(labels),
+                    "detector": entry.place,
+                    "options": dict(entry.options),
+                    "trainer": repr(make_trainer()) if entry.takes == "trainer" else None,
+                    "seed": seed,
+                }
+                name = "-".join((table, file.dataset, file.extractor, noise, method, str(seed)))
+                cells.append(Cell(name.replace(":", "."), {"method": method, **inputs}))
+            work = partial(compute, file, labels_folder, noise, rows, graph, make_trainer, seed)
+            found.append(Group(tuple(cells), work))
+    return found
+
+
+def compute(
+    file: FeatureFile,
+    labels_folder: Path,
+    noise: str,
+    rows: NDArray[np.int64] | None,
+    graph: Path,
+    make_trainer: Callable[[], Trainer],
+    seed: int,
+    cells: tuple[Cell, ...],
+    save: Save,
+) -> None:
+    """Run the methods of ``cells`` one after the other on the same features and labels."""
+    features = file.load(rows)
+    sets = label_sets(labels_folder, file.dataset)
+    labels, clean = (sets[name] if rows is None else sets[name][rows] for name in (noise, "clean"))
+    shared: dict[str, dict[str, Any]] = {
+        "": {},
+        "trainer": {"trainer": Remembering(make_trainer())},
+        "neighbors": {"neighbors": load_graph(graph)},
+    }
+    for cell in cells:
+        entry = detector(cell.inputs["method"])
+        detect = entry.load()
+        began = time.perf_counter()
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always", NotIdentifiable)
+            verdicts = detect(features, labels, seed=seed, **entry.options, **shared[entry.takes])
+        result = scores(verdicts, clean, time.perf_counter() - began)
+        save(cell, {**result, "notes": sorted({str(each.message) for each in heard})})
+
+
+def f1_grid(
+    title: str,
+    results: Mapping[str, Result],
+    table: str,
+    files: Sequence[FeatureFile],
+    noises: Sequence[str],
+    methods: Sequence[str],
+    seeds: Sequence[int],
+    paper: Mapping[tuple[str, str, str], float],
+    measure: str = "f1",
+) -> Grid:
+    """Methods by settings, F1 in per cent, mean over seeds."""
+    figures, columns = {}, []
+    for file in files:
+        for noise in noises:
+            column = f"{DATASET_TITLES.get(file.dataset, file.dataset)} " + NOISE_TITLES.get(
+                noise, noise
+            )
+            columns.append(column)
+            for method in methods:
+                stem = "-".join((table, file.dataset, file.extractor, noise, method))
+                runs = tuple(
+                    100 * results[f"{stem}-{seed}".replace(":", ".")][measure] for seed in seeds
+                )
+                printed = paper.get((method, file.dataset, noise)) if measure == "f1" else None
+                figures[detector(method).title, column] = Figure(runs, printed)
+    rows = [detector(method).title for method in methods]
+    return Grid(title, "Method", rows, columns, figures, n_best=2)

@@ -1,0 +1,60 @@
+"""Table 2: every method on the same fixed features; those that train, train a linear layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from simifeat.baselines.linear import LinearTrainer
+from simifeat.baselines.registry import DETECTORS, detector
+from simifeat.bench.cells import Say, Store, run
+from simifeat.bench.compare import f1_grid, groups
+from simifeat.bench.data import chosen_noise, feature_files, label_sets, one_extractor
+from simifeat.bench.grid import Grid
+from simifeat.bench.paper import TABLE2
+from simifeat.bench.plots import plot_against_paper
+from simifeat.bench.report import write_table
+
+
+def table2(
+    data: Path,
+    output: Path,
+    *,
+    datasets: tuple[str, ...] = ("cifar10", "cifar100"),
+    extractor: str | None = None,
+    methods: tuple[str, ...] = tuple(DETECTORS),
+    noises: tuple[str, ...] = ("human", "symm60", "asym30", "inst40"),
+    seeds: Sequence[int] = (0, 1, 2),
+    limit: int | None = None,
+    n_jobs: int = 1,
+    say: Say = lambda _: None,
+) -> list[Grid]:
+    """Compute what is missing, write table2.* to ``output`` and give back the tables."""
+    for method in methods:
+        detector(method).load()
+    files = one_extractor(feature_files(data, datasets), extractor)
+    for file in files:
+        chosen_noise(label_sets(data, file.dataset), file.dataset, noises)
+    store = Store(output / "cells")
+    work = [
+        group
+        for file in files
+        for group in groups(
+            "table2", file, data, noises, methods, seeds, limit, store.folder, LinearTrainer, say
+        )
+    ]
+    results = run(work, store, n_jobs, say)
+    what = f"on features of {', '.join(sorted({file.extractor for file in files}))}"
+    arguments = ("table2", files, noises, methods, seeds, TABLE2)
+    grids = [
+        f1_grid(f"F1 (%) {what}; in brackets the paper's, on CLIP's", results, *arguments),
+        f1_grid(f"Average precision (%) {what}", results, *arguments, "average_precision"),
+    ]
+    write_table(
+        output,
+        "table2",
+        grids,
+        {"seeds": list(seeds), "limit": limit, "cells": {n: dict(r) for n, r in results.items()}},
+    )
+    plot_against_paper(grids[0], output / "table2.png")
+    return grids
