@@ -24,6 +24,7 @@ COMMANDS: Mapping[str, str] = {
     "noise": "Estimate how noisy the labels of SOURCE are, and which become which.",
     "fitness": "Say whether the features of SOURCE are good enough, and for which k.",
     "report": "Write a page to look at, and the same facts as JSON.",
+    "review": "Go through the flagged rows of OUT on a page and decide about them.",
     "clean": "Apply the verdicts of OUT: drop corrupted rows, or relabel them.",
     "corrupt": "Corrupt the labels of SOURCE on purpose, to measure a detector.",
     "bench": "Run a table or figure of the paper, its own figures beside ours.",

@@ -33,6 +33,16 @@ class State(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """What somebody wants to say about a row."""
+
+    row: int
+    action: Action
+    label: int = NO_LABEL
+    kind: Kind = "decide"
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One line of the log: what one person said about one row, or took back."""
 

@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from simifeat.errors import InputError, OutputError
 from simifeat.io.records import Unreadable
-from simifeat.review.answers import NO_LABEL, Step
+from simifeat.review.answers import Answer, Step
 from simifeat.review.guard import Door, Guard, TooLarge
 from simifeat.review.live import Broadcast
 from simifeat.review.show import reviewer_name
@@ -26,6 +26,7 @@ _TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
+    ".png": "image/png",
 }
 _LARGEST_PICTURE = 2048
 
@@ -114,16 +115,9 @@ class _Routes:
         )
 
     async def decide(self, request: Request) -> Response:
-        asked = await _body(request)
-        said = await run_in_threadpool(
-            self.desk.decide,
-            asked["rows"],
-            asked["action"],
-            _who(asked),
-            label=NO_LABEL if asked.get("label") is None else asked["label"],
-            kind=asked.get("kind", "decide"),
-            request=asked["request"],
-        )
+        asked = await _body(request, "answers", "reviewer", "request")
+        answers = [Answer(*values) for values in asked["answers"]]
+        said = await run_in_threadpool(self.desk.decide, answers, _who(asked), asked["request"])
         return JSONResponse({"rows": said.rows, "seq": said.seq})
 
     async def undo(self, request: Request) -> Response:
@@ -133,34 +127,33 @@ class _Routes:
         return await self._step(request, "redo")
 
     async def _step(self, request: Request, step: Step) -> Response:
-        asked = await _body(request)
+        asked = await _body(request, "reviewer", "request")
         said = await run_in_threadpool(self.desk.step, _who(asked), step, asked["request"])
         return JSONResponse({"rows": said.rows, "seq": said.seq})
 
 
 _SHAPE: Mapping[str, Callable[[Any], bool]] = {
-    "rows": lambda v: isinstance(v, list) and all(type(row) is int for row in v),
-    "action": lambda v: isinstance(v, str),
-    "label": lambda v: v is None or type(v) is int,
-    "kind": lambda v: isinstance(v, str),
-    "reviewer": lambda v: isinstance(v, str),
-    "request": lambda v: isinstance(v, str) and 0 < len(v) <= 64,
+    "answers": lambda value: isinstance(value, list) and all(map(_is_answer, value)),
+    "reviewer": lambda value: isinstance(value, str),
+    "request": lambda value: isinstance(value, str) and 0 < len(value) <= 64,
 }
-_NEEDED = {"/api/decide": ("rows", "action", "reviewer", "request")}
 
 
-async def _body(request: Request) -> Json:
-    """The JSON object that was sent, its members of the types they must have."""
+def _is_answer(value: Any) -> bool:
+    """Row, action, number of the label (-1: none), kind."""
+    kinds = (int, str, int, str)
+    return isinstance(value, list) and tuple(map(type, value)) == kinds
+
+
+async def _body(request: Request, *needed: str) -> Json:
+    """The JSON object that was sent; its ``needed`` members have the types they must have."""
     try:
         asked = json.loads(await request.body())
     except (ValueError, RecursionError):
         raise InputError("what was sent is not JSON") from None
-    needed = _NEEDED.get(request.url.path, ("reviewer", "request"))
-    if not isinstance(asked, dict) or any(name not in asked for name in needed):
-        raise InputError(f"a request has {', '.join(needed)}")
-    for name, value in asked.items():
-        if name not in _SHAPE or not _SHAPE[name](value):
-            raise InputError(f"{name[:40]!r} in a request has a wrong value")
+    for name in needed:
+        if not isinstance(asked, dict) or name not in asked or not _SHAPE[name](asked[name]):
+            raise InputError(f"{name!r} is missing in a request, or has a wrong value")
     return asked
 
 

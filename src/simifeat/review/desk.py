@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from simifeat.errors import InputError
-from simifeat.review.answers import ACTIONS, KINDS, NO_LABEL, Action, Entry, Kind, State, Step
+from simifeat.review.answers import ACTIONS, KINDS, NO_LABEL, Answer, Entry, State, Step
 from simifeat.review.ledger import Ledger
 from simifeat.review.log import DecisionLog
 from simifeat.review.sheet import Sheet
@@ -48,24 +48,20 @@ class Desk:
         """Number of the last entry taken in."""
         return self.ledger.last_seq
 
-    def decide(
-        self,
-        rows: Sequence[int],
-        action: Action,
-        reviewer: str,
-        *,
-        label: int = NO_LABEL,
-        kind: Kind = "decide",
-        request: str = "",
-    ) -> Said:
-        """Write down what ``reviewer`` says about ``rows``, as one batch."""
-        self._check(rows, action, reviewer, label, kind)
-        label = label if action == "relabel" else NO_LABEL
+    def decide(self, answers: Sequence[Answer], reviewer: str, request: str = "") -> Said:
+        """Write down what ``reviewer`` says, as one batch."""
+        self._check(answers, reviewer)
         at = _now()
-        entries = [
-            Entry(row, reviewer, action, label, kind, "do", at, request=request) for row in rows
-        ]
-        return self._append(request, lambda: entries)
+
+        def plan() -> list[Entry]:
+            for answer in answers:
+                self._check_settling(answer)
+            return [
+                Entry(a.row, reviewer, a.action, a.label, a.kind, "do", at, request=request)
+                for a in answers
+            ]
+
+        return self._append(request, plan)
 
     def step(self, reviewer: str, step: Step, request: str = "") -> Said:
         """Take back the last batch of ``reviewer`` that still stands, or bring one back."""
@@ -124,25 +120,28 @@ class Desk:
         for listener in self.listeners:
             listener(entries)
 
-    def _check(
-        self, rows: Sequence[int], action: str, reviewer: str, label: int, kind: str
-    ) -> None:
+    def _check(self, answers: Sequence[Answer], reviewer: str) -> None:
         if not reviewer:
             raise InputError("a decision needs the name of who takes it; give one")
-        if action not in ACTIONS or action == "clear" or kind not in KINDS:
-            raise InputError(f"there is no action {action!r} of the kind {kind!r}")
-        if not 1 <= len(rows) <= MOST_AT_ONCE:
+        if not 1 <= len(answers) <= MOST_AT_ONCE:
             raise InputError(
-                f"{len(rows)} rows were chosen; decide about 1 to {MOST_AT_ONCE:,} at a time"
+                f"{len(answers)} rows were chosen; decide about 1 to {MOST_AT_ONCE:,} at a time"
             )
-        if len(set(rows)) != len(rows):
+        if len({answer.row for answer in answers}) != len(answers):
             raise InputError("a row was chosen twice")
-        for row in rows:
-            if not 0 <= row < self.sheet.n_rows:
-                raise InputError(f"there is no row {row}; the last is {self.sheet.n_rows - 1}")
-        if action == "relabel" and not 0 <= label < len(self.sheet.classes):
-            raise InputError(f"there is no label number {label}; choose one of the classes")
-        if kind == "settle" and any(self.state[row] != State.CONFLICT for row in rows):
+        for answer in answers:
+            if not 0 <= answer.row < self.sheet.n_rows:
+                raise InputError(
+                    f"there is no row {answer.row}; the last is {self.sheet.n_rows - 1}"
+                )
+            if answer.action not in ACTIONS or answer.action == "clear" or answer.kind not in KINDS:
+                raise InputError(f"there is no action {answer.action!r} of kind {answer.kind!r}")
+            codes = range(len(self.sheet.classes)) if answer.action == "relabel" else (NO_LABEL,)
+            if answer.label not in codes:
+                raise InputError(f"label number {answer.label} does not go with {answer.action!r}")
+
+    def _check_settling(self, answer: Answer) -> None:
+        if answer.kind == "settle" and self.state[answer.row] != State.CONFLICT:
             raise InputError("only a conflict can be settled, and here is none (any more)")
 
 

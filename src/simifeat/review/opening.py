@@ -1,0 +1,72 @@
+"""From a verdict file to a review: the sheet, its log, the examples, the neighbours."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simifeat.errors import InputError
+from simifeat.examples import Examples, open_examples
+from simifeat.nearest_file import Nearest, load_nearest
+from simifeat.review.desk import Desk
+from simifeat.review.log import DecisionLog, log_path
+from simifeat.review.sheet import Sheet
+from simifeat.review.views import Views
+from simifeat.verdict_files import load_verdicts
+
+
+@contextmanager
+def open_review(
+    verdicts: Path, *, moved_to: str | None = None, decisions: Path | None = None
+) -> Iterator[Views]:
+    """The review of a verdict file, as long as the block lasts.
+
+    ``moved_to`` is where the judged data are now, ``decisions`` the log if not beside the file.
+    """
+    sheet = Sheet.from_verdicts(load_verdicts(verdicts))
+    nearest = load_nearest(verdicts)
+    log = DecisionLog(decisions or log_path(verdicts), sheet.fingerprint)
+    try:
+        with tempfile.TemporaryDirectory(prefix="simifeat-review-") as spool:
+            examples = _examples(sheet, nearest, moved_to, Path(spool))
+            origin = source_of(sheet.metadata, moved_to)
+            name = Path(origin["path"]).name if origin else verdicts.name
+            yield Views(Desk(sheet, log), examples, nearest, name)
+    finally:
+        log.close()
+
+
+def source_of(metadata: Mapping[str, Any], moved_to: str | None = None) -> dict[str, Any] | None:
+    """What verdicts say of the files they are about, if anything."""
+    origin = metadata.get("source")
+    if not origin:
+        return {"path": moved_to} if moved_to else None
+    return {**origin, "path": moved_to or origin["path"]}
+
+
+def _examples(sheet: Sheet, nearest: Nearest, moved_to: str | None, spool: Path) -> Examples:
+    origin = source_of(sheet.metadata, moved_to)
+    if origin is None:
+        return Examples()
+    try:
+        return open_examples(origin, sheet.ids, spool, _shown(sheet, nearest))
+    except InputError as error:
+        if moved_to is not None or Path(origin["path"]).exists():
+            raise
+        raise InputError(
+            f"{origin['path']} was judged, but cannot be opened from here; "
+            "say with --source where it is now"
+        ) from error
+
+
+def _shown(sheet: Sheet, nearest: Nearest) -> NDArray[np.bool_]:
+    """Rows the page may show: the flagged ones and their neighbours."""
+    shown = sheet.is_corrupted.copy()
+    shown[nearest.index[nearest.index >= 0]] = True
+    return shown
