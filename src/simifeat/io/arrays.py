@@ -98,7 +98,7 @@ def _check_start(path: Path, start: bytes) -> None:
 
 
 def _no_objects(path: Path, error: ValueError) -> Exception:
-    if "allow_pickle" in str(error):
+    if "allow_pickle" in str(error) or "Python objects" in str(error):
         return InputError(
             f"{path} holds pickled Python objects, which could run code when they are loaded; "
             "save numbers or strings, for example with array.astype(str)"

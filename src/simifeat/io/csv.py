@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,13 +16,12 @@ import pyarrow.csv as pc
 from numpy.typing import NDArray
 
 from simifeat.errors import InputError
-from simifeat.io.csv_errors import explained
+from simifeat.io.csv_errors import explained, not_utf8
 from simifeat.io.reading import reading
 from simifeat.io.values import text_values
 
 _HEAD_BYTES = 1 << 20  # enough to tell the types of the columns
 _BLOCK_BYTES = 1 << 26  # no row can be longer
-_BOM = b"\xef\xbb\xbf"
 
 
 class CsvFile:
@@ -32,7 +32,8 @@ class CsvFile:
         with reading(path, "CSV"):
             self._delimiter = _delimiter(path)
         self._first_rows = self._head()
-        self.schema = pa.schema([(f.name, _kind(f.type)) for f in self._first_rows.schema])
+        with self._reading():
+            self.schema = pa.schema([(f.name, _kind(f.type)) for f in self._first_rows.schema])
 
     def first(self, name: str) -> Any:
         """The first cell of a column."""
@@ -68,7 +69,7 @@ class CsvFile:
             first = raw.readline()
             raw.seek(0)
             source = io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")
-            encoding = "utf-8-sig" if first.startswith(_BOM) else "utf-8"
+            encoding = "utf-8-sig" if first.startswith(codecs.BOM_UTF8) else "utf-8"
             target = io.TextIOWrapper(file, encoding, newline="")
             ending = "\r\n" if first.endswith(b"\r\n") else "\n"
             writer = csv.writer(target, delimiter=self._delimiter, lineterminator=ending)
@@ -80,12 +81,12 @@ class CsvFile:
     def _head(self) -> pa.RecordBatch:
         with self._reading():
             try:
-                rows = self._open(_HEAD_BYTES).read_next_batch()
+                rows = next(self._open(_HEAD_BYTES), None)
             except pa.ArrowInvalid as error:
                 if "straddling" not in str(error):
                     raise
-                rows = self._open(_BLOCK_BYTES).read_next_batch()
-        if not rows.num_rows:
+                rows = next(self._open(_BLOCK_BYTES), None)
+        if rows is None or not rows.num_rows:
             raise InputError(f"{self.path} is empty: 0 rows; there is nothing to check")
         return rows
 
@@ -117,10 +118,12 @@ class CsvFile:
 
 def _delimiter(path: Path) -> str:
     """Tabs in a .tsv; else what the header is full of, as spreadsheets do not agree on commas."""
-    if path.suffix.lower() in (".tsv", ".tab"):
-        return "\t"
     with path.open("rb") as file:
         header = file.readline(_HEAD_BYTES)
+    if header.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise not_utf8(path)
+    if path.suffix.lower() in (".tsv", ".tab"):
+        return "\t"
     return next((sign for sign in ",;\t" if sign.encode() in header), ",")
 
 

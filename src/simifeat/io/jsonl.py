@@ -86,7 +86,7 @@ class JsonlFile:
                 if not line.strip():
                     continue
                 try:
-                    row = json.loads(line.decode("utf-8-sig"))
+                    row = json.loads(line.rstrip().decode("utf-8-sig"))
                 except UnicodeDecodeError:
                     raise not_utf8(self.path) from None
                 except json.JSONDecodeError as error:

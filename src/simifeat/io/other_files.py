@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from simifeat.errors import InputError
 from simifeat.io.arrays import features_of_arrays, labels_of_arrays
+from simifeat.io.csv_errors import not_utf8
 from simifeat.io.names import guess_label
 from simifeat.io.reading import reading
 from simifeat.io.source import Features, Request
@@ -37,7 +38,10 @@ def labels_of_file(name: str) -> NDArray[Any]:
         return labels_of_arrays(path)
     if path.suffix.lower() == ".txt":
         with reading(path, "text"):
-            return text_values(path.read_text("utf-8-sig").splitlines())
+            try:
+                return text_values(path.read_text("utf-8-sig").splitlines())
+            except UnicodeDecodeError:
+                raise not_utf8(path) from None
     if is_table(path):
         file = open_table_file(path)
         return file.values(guess_label(file.schema.names, path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ _BROKEN = (
     ValueError,  # numpy and json; pyarrow's ArrowInvalid is one, too
     TypeError,  # a header of .npy that is not one
     SyntaxError,
+    tokenize.TokenError,
     KeyError,
     EOFError,
     NotImplementedError,

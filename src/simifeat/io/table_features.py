@@ -102,7 +102,8 @@ def _split(features: str, file: TableFile) -> list[str]:
     names = file.schema.names
     if features in names:
         return [features]
-    return [require_name(name.strip(), names, file.path) for name in features.split(",")]
+    asked = [require_name(name.strip(), names, file.path) for name in features.split(",")]
+    return list(dict.fromkeys(asked))
 
 
 def _holds_lists(file: TableFile, name: str) -> bool:
