@@ -12,8 +12,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from simifeat.baselines.linear import LinearTrainer
+from simifeat.baselines.outcome import Examples
 from simifeat.baselines.training import Trainer
-from simifeat.dataset import Labels
 from simifeat.detect import detect
 from simifeat.verdicts import Verdicts
 
@@ -29,7 +29,7 @@ def deep_knn(
     ids: ArrayLike | None = None,
 ) -> Verdicts:
     """Judge labels by the vote of the ``k`` examples with the most similar logits."""
-    encoded = Labels.encode(labels)
+    encoded = Examples.of(features, labels, ids).labels
     used = trainer or LinearTrainer()
     logits = used.fit(features, encoded.codes, encoded.n_classes, seed=seed).logits
     found = detect(logits, labels, method="vote", k=k, n_epochs=n_epochs, ids=ids, seed=seed)
