@@ -71,6 +71,14 @@ def search_approximate(
     return Approximate(index, key, recall, overlap, cells.n)
 
 
+def describe(overlap: int, n_cells: int, recall: float, why: str) -> str:
+    """One line: what was searched and why."""
+    return (
+        f"search in the {overlap} nearest of {n_cells} cells ({why}); "
+        f"recall {recall:.3f}, measured on a sample"
+    )
+
+
 @dataclass(frozen=True)
 class Plan:
     """What chance decides, from the number of rows and the seed alone."""

@@ -18,7 +18,8 @@ from simifeat.neighbors.best import best_codes, decode, encode
 from simifeat.neighbors.cells import Cells
 from simifeat.neighbors.duplicates import Groups, find_groups
 from simifeat.neighbors.points import Points
-from simifeat.neighbors.products import Products, kth_largest
+from simifeat.neighbors.product import Product
+from simifeat.neighbors.suited import kth_largest, suited
 
 _VALUES = 1 << 20
 """Values of a block's product: 4 MiB stay near the core."""
@@ -98,7 +99,7 @@ class _Place:
     """Distinct rows of a cell."""
     ids: NDArray[np.int64]  # [all rows], a distinct row's equals after one another, rising
     ids_start: NDArray[np.int64]  # [l + 1]
-    products: Products  # [l]
+    product: Product  # of the points
 
     @classmethod
     def of(cls, loaded: dict[int, _Cell], asked: Search) -> _Place:
@@ -107,13 +108,14 @@ class _Place:
         counts = np.concatenate([np.diff(cell.groups.start) for cell in loaded.values()])
         ids = np.concatenate([cell.ids[cell.groups.members] for cell in loaded.values()])
         starts = np.cumsum(sizes) - sizes
+        points = Points(rows, asked.metric, asked.scale)
         return cls(
-            Points(rows, asked.metric, asked.scale),
+            points,
             dict(zip(loaded, starts.tolist(), strict=True)),
             dict(zip(loaded, sizes, strict=True)),
             ids,
             np.concatenate([[0], np.cumsum(counts)]),
-            Products.of(rows, asked.metric),
+            suited(points),
         )
 
     def columns(self, cell: int) -> slice:
@@ -130,15 +132,17 @@ def _candidates(
     """
     n = len(home)
     floor = np.full(n, -np.inf, np.float32)  # [q] no candidate is below
-    slack = 2 * place.products.error[:n]  # queries come first in ``place``
+    slack = 2 * place.product.error[:n]  # queries come first in ``place``
     found: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]] = []
 
     def look(rows: NDArray[np.int64], cell: int) -> None:
         step = max(1, _VALUES // place.n[cell])
+        right = place.product.prepare(place.columns(cell))
         for begin in range(0, len(rows), step):
             part = rows[begin : begin + step]
-            values = place.products.values(part, place.columns(cell))
-            width = values.shape[1]
+            width = place.n[cell]
+            values = np.empty((len(part), width), np.float32)
+            place.product.multiply(part, right, values)
             if width >= k and home[part[0]] == cell:  # all are at home, or none
                 floor[part] = kth_largest(values, k) - slack[part]
             at = np.flatnonzero(values >= floor[part, None])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simifeat.errors import InputError
-from simifeat.neighbors.approximate import search_approximate
+from simifeat.neighbors.approximate import describe, search_approximate
 from simifeat.neighbors.base import Metric, Neighbors
 from simifeat.neighbors.duplicates import distinct, find_groups, spread
 from simifeat.neighbors.exact import search_exact
@@ -56,7 +56,7 @@ def find_neighbors(
     index, key = found.index, found.key
     if unique.n < points.n:
         index, key = spread(index, key, points, groups, k)
-    index, similarity = _order(index, key, points)
+    index, similarity = in_order_of_similarity(index, key, points)
     return Neighbors(index, similarity, metric, found.engine, found.reason, 1.0)
 
 
@@ -99,12 +99,9 @@ def _approximate(
 ) -> Neighbors:
     """Search in cells, and say what came of it."""
     found = search_approximate(points, k, n_threads, seed, progress)
-    index, similarity = _order(found.index, found.key, points)
+    index, similarity = in_order_of_similarity(found.index, found.key, points)
     why = "asked for" if engine == "approximate" else f"{points.n} rows are many"
-    reason = (
-        f"search in the {found.overlap} nearest of {found.n_cells} cells ({why}); "
-        f"recall {found.recall:.3f}, measured on a sample"
-    )
+    reason = describe(found.overlap, found.n_cells, found.recall, why)
     return Neighbors(index, similarity, points.metric, "approximate", reason, found.recall)
 
 
@@ -119,7 +116,7 @@ def _check(k: int, metric: str, engine: str) -> int:
     return int(k)
 
 
-def _order(
+def in_order_of_similarity(
     index: NDArray[np.int32], key: NDArray[np.float32], points: Points
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Keys as similarities; where two distances round to one similarity the lower index leads."""

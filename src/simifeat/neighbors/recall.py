@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from simifeat.neighbors.best import best_codes, decode, encode
 from simifeat.neighbors.cells import Cells
 from simifeat.neighbors.points import Points
-from simifeat.neighbors.products import Products, kth_largest
+from simifeat.neighbors.suited import kth_largest, suited
 
 SAMPLE = 1024
 """Rows whose true neighbours are searched."""
@@ -51,12 +51,13 @@ def true_codes(
         both = Points(
             np.concatenate([queries, points.rows[start:stop]]), points.metric, points.scale
         )
-        products = Products.of(both.rows, both.metric)
-        values = products.values(slice(0, n_queries), slice(n_queries, None))  # [q, b]
+        product = suited(both)
+        values = np.empty((n_queries, stop - start), np.float32)  # [q, b]
+        product.multiply(slice(0, n_queries), product.prepare(slice(n_queries, None)), values)
         own = query_ids - first - start
         inside = np.flatnonzero((own >= 0) & (own < stop - start))
         values[inside, own[inside]] = -np.inf
-        least = kth_largest(values, min(k, stop - start)) - 2 * products.error[:n_queries]
+        least = kth_largest(values, min(k, stop - start)) - 2 * product.error[:n_queries]
         row, column = np.nonzero((values >= least[:, None]) & (values > -np.inf))
         key = np.empty(len(row), np.float32)
         for begin in range(0, len(row), _PAIRS):

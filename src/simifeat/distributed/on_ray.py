@@ -1,0 +1,98 @@
+"""The stages as tasks of a Ray cluster whose nodes share the files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from simifeat.distributed.job import Job
+from simifeat.distributed.stages import STAGES
+from simifeat.errors import InputError, SimifeatError, require
+
+_MOST_RETRIES = 20
+"""Times a task is started again after its worker or node was lost."""
+
+_SLOW = 4.0
+"""A task that takes so many times the median of its stage is started a second time."""
+
+_SLOW_SECONDS = 20.0
+"""No task is slow before."""
+
+_WINDOW = 4
+"""Tasks handed over for each core of the cluster."""
+
+
+class OnRay:
+    """Runs the stages on the cluster at an address, or on one of this machine's own ("auto")."""
+
+    def __init__(self, address: str) -> None:
+        self.ray = require("ray", "ray")
+        if not self.ray.is_initialized():
+            _connect(self.ray, address)
+        self._task = self.ray.remote(max_retries=_MOST_RETRIES, num_cpus=1)(_run_one)
+
+    def run(
+        self, job: Job, stage: str, numbers: Sequence[int], tick: Callable[[int], None]
+    ) -> None:
+        """One task a number; what is slow runs twice, as whoever is first makes the same file."""
+        ray, waiting = self.ray, list(reversed(numbers))
+        started: dict[Any, tuple[int, float]] = {}
+        done: set[int] = set()
+        seconds: list[float] = []
+        doubled: set[int] = set()
+        stored = ray.put(job)
+        window = max(2, int(ray.cluster_resources().get("CPU", 1)) * _WINDOW)
+        while len(done) < len(numbers):
+            while waiting and len(started) < window:
+                number = waiting.pop()
+                started[self._task.remote(stored, stage, number)] = number, time.monotonic()
+            ready, _ = ray.wait(list(started), num_returns=1, timeout=1.0)
+            for task in ready:
+                number, _ = started.pop(task)
+                seconds.append(_outcome(ray, task))
+                if number not in done:
+                    done.add(number)
+                    tick(1)
+            if not waiting and seconds:
+                limit = max(_SLOW_SECONDS, _SLOW * sorted(seconds)[len(seconds) // 2])
+                now = time.monotonic()
+                for number, begun in list(started.values()):
+                    if now - begun > limit and number not in doubled and number not in done:
+                        doubled.add(number)
+                        started[self._task.remote(stored, stage, number)] = number, now
+
+
+def _connect(ray: Any, address: str) -> None:
+    try:
+        if address == "auto":
+            try:
+                ray.init("auto", log_to_driver=False, logging_level="ERROR")
+            except ConnectionError:  # no cluster runs here: start one for this run
+                ray.init(log_to_driver=False, logging_level="ERROR", include_dashboard=False)
+        else:
+            ray.init(address, log_to_driver=False, logging_level="ERROR")
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        detail = " ".join(str(error).split())[:160]
+        raise InputError(f"cannot reach the Ray cluster {address}: {detail}") from error
+
+
+def _run_one(job: Job, stage: str, number: int) -> float:
+    """Run one task there; how long it took. A result that is there already stays."""
+    begun = time.monotonic()
+    if not job.work.path(stage, number).exists():
+        with threadpool_limits(limits=1):
+            STAGES[stage].run(job, number)
+    return time.monotonic() - begun
+
+
+def _outcome(ray: Any, task: Any) -> float:
+    """What a task came to; its own errors as they were raised there."""
+    try:
+        return float(ray.get(task))
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, SimifeatError):
+            raise error.cause from None
+        raise

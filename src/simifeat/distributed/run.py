@@ -1,0 +1,173 @@
+"""One run from files to verdicts: the stages in order, then the detector on the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from simifeat.dataset import Labels
+from simifeat.detect import detect
+from simifeat.distributed.cost import Budget
+from simifeat.distributed.inputs import BadShard, Input
+from simifeat.distributed.job import Job
+from simifeat.distributed.stages import STAGES, load_graph
+from simifeat.distributed.work import Work
+from simifeat.errors import InputError
+from simifeat.judge import Judge
+from simifeat.neighbors.parallel import run as run_in_threads
+from simifeat.neighbors.parallel import usable_threads
+from simifeat.settings import Settings
+from simifeat.verdicts import Verdicts
+
+Progress = Callable[[str, int, int], None]
+
+
+class Scheduler(Protocol):
+    """Runs a stage for some numbers, anywhere and in any order."""
+
+    def run(
+        self, job: Job, stage: str, numbers: Sequence[int], tick: Callable[[int], None]
+    ) -> None:
+        """Return when all are done; ``tick(1)`` as each one is."""
+
+
+class Threads:
+    """The stages in this process."""
+
+    def __init__(self, n_threads: int) -> None:
+        self.n_threads = n_threads
+
+    def run(
+        self, job: Job, stage: str, numbers: Sequence[int], tick: Callable[[int], None]
+    ) -> None:
+        """A thread a number."""
+
+        def work(number: int) -> int:
+            STAGES[stage].run(job, number)
+            return 1
+
+        last = 0
+
+        def progress(done: int, _: int) -> None:
+            nonlocal last
+            tick(done - last)
+            last = done
+
+        run_in_threads(work, numbers, self.n_threads, progress, len(numbers))
+
+
+def detect_files(
+    source: str,
+    work: str | Path,
+    *,
+    labels: str | None = None,
+    features: str | None = None,
+    id: str | None = None,
+    memory: int | None = None,
+    cluster: str | None = None,
+    fresh: bool = False,
+    skip_bad: bool = False,
+    seed: int = 0,
+    n_threads: int | None = None,
+    progress: Progress | None = None,
+    note: Callable[[str], None] | None = None,
+    **choices: Any,
+) -> Verdicts:
+    """Verdicts on the rows of ``source``: a .npy or .parquet file, or a pattern for several.
+
+    Neighbours are searched by the approximate engine, whatever their number. ``work`` is a folder
+    for results of the stages; a run that was stopped goes on from them, unless ``fresh``, and the
+    folder is gone when the run is done. ``memory`` is the most this process may use, in bytes.
+    ``cluster`` is "auto" or the address of a Ray cluster whose nodes all see ``source`` and
+    ``work``. ``skip_bad`` leaves out files that cannot be read instead of stopping at them.
+    ``choices`` are those of ``simifeat.detect``. The verdicts depend on none of ``work``,
+    ``memory``, ``cluster`` and ``n_threads``.
+    """
+    tell = note or (lambda _: None)
+    skipped: frozenset[Path] = frozenset()
+    while True:
+        try:
+            job, encoded, budget = _plan(
+                source, work, labels, features, id, memory, seed, n_threads, choices, skipped
+            )
+            if job.work.prepare(job.key, fresh and not skipped):
+                tell(f"going on with the run in {job.work.root}")
+            scheduler: Scheduler = Threads(budget.n_threads)
+            if cluster is not None:
+                from simifeat.distributed.on_ray import OnRay
+
+                scheduler = OnRay(cluster)
+            return _run(job, encoded, scheduler, budget.n_threads, progress)
+        except BadShard as error:
+            if not skip_bad:
+                raise
+            tell(f"left out: {error}")
+            skipped |= {error.path}
+
+
+def _run(
+    job: Job, labels: Labels, scheduler: Scheduler, n_threads: int, progress: Progress | None
+) -> Verdicts:
+    for stage, what in STAGES.items():
+        total = what.count(job)
+        done = job.work.done(stage)
+        finished = len(done)
+
+        def tick(count: int, stage: str = stage, total: int = total) -> None:
+            nonlocal finished
+            finished += count
+            if progress is not None:
+                progress(stage, finished, total)
+
+        todo = [number for number in range(total) if number not in done]
+        if todo:
+            scheduler.run(job, stage, todo, tick)
+    graph = load_graph(job)
+    ids = job.input.ids()
+    verdicts = detect(
+        None,
+        labels.given,
+        neighbors=graph,
+        ids=ids,
+        seed=job.seed,
+        n_threads=n_threads,
+        progress=progress,
+        **_choices(job.settings),
+    )
+    job.work.remove()
+    return verdicts
+
+
+def _plan(
+    source: str,
+    work: str | Path,
+    labels: str | None,
+    features: str | None,
+    id: str | None,
+    memory: int | None,
+    seed: int,
+    n_threads: int | None,
+    choices: dict[str, Any],
+    skipped: frozenset[Path],
+) -> tuple[Job, Labels, Budget]:
+    """The job and what it may use, from headers, labels and settings alone."""
+    preset = choices.get("preset")
+    named = {name: value for name, value in choices.items() if name != "preset"}
+    settings = Settings.resolve(preset, **{**named, "engine": "approximate"})
+    if settings.max_rows is not None:
+        raise InputError("max_rows has no meaning here; give fewer files")
+    opened = Input.open(source, labels, features, id, skipped)
+    encoded = Labels.encode(opened.labels())
+    k = Judge(encoded, settings, None, np.random.SeedSequence(seed)).n_searched
+    k = min(k, opened.n - 1)
+    budget = Budget.fit(opened.n, opened.d, k, encoded.n_classes, memory, usable_threads(n_threads))
+    job = Job(opened, settings, seed, k, budget.rows_together, Work(Path(work)))
+    return job, encoded, budget
+
+
+def _choices(settings: Settings) -> dict[str, Any]:
+    """Settings as the arguments of ``detect``."""
+    return {name: value for name, value in vars(settings).items() if value is not None}
