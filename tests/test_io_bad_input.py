@@ -20,8 +20,6 @@ from hypothesis import strategies as st
 from simifeat.errors import InputError
 from simifeat.io import open_source
 
-ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
-
 
 def refused(path, *args, **options) -> str:
     """Open and read everything there is; the message of the InputError."""
@@ -54,13 +52,6 @@ def test_no_such_file(tmp_path):
 def test_unknown_ending(tmp_path):
     path = text(tmp_path, "x", "data.xlsx")
     assert refused(path).startswith(f"{path} is of no kind that can be read; give ")
-
-
-@pytest.mark.skipif(ROOT, reason="root may read everything")
-def test_no_permission(tmp_path):
-    path = text(tmp_path, "x,label\n1,a\n")
-    path.chmod(0)
-    assert refused(path) == f"cannot read {path}: no permission"
 
 
 def test_no_permission_as_told_by_the_system(tmp_path, monkeypatch):
