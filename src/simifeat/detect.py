@@ -45,6 +45,7 @@ def detect(
     seed: Seed = 0,
     n_threads: int | None = None,
     progress: Progress | None = None,
+    on_neighbors: Callable[[Neighbors], None] | None = None,
     **choices: Any,
 ) -> Verdicts:
     """Say which of ``labels`` [n] are corrupted, from ``features`` [n, d] alone.
@@ -57,6 +58,7 @@ def detect(
 
     ``labels`` may be of any one type and come back as given. ``transition`` is an estimator
     (``"ml"``, ``"hoc"``) or a known ``Transition``. ``preset`` is ``"paper"`` or ``"official"``.
+    ``on_neighbors`` is given what was found before it is judged, each epoch's neighbours in turn.
     ``choices`` are the further fields of ``simifeat.settings.Settings``.
 
     The same input, seed and version give the same verdicts to the byte, on any number of threads.
@@ -91,6 +93,8 @@ def detect(
         graph = as_neighbors(neighbors, len(encoded.codes))
         hash_array(digest, graph.index)
         engines = _engine_of(graph)
+        if on_neighbors is not None:
+            on_neighbors(graph)
         judge.epoch(graph, judge.rounds(), _stage(progress, "judging"))
     else:
         one, epochs = _epochs(features)
@@ -108,6 +112,8 @@ def detect(
                 progress=_stage(progress, "neighbours"),
             )
             engines = _engine_of(graph)
+            if on_neighbors is not None:
+                on_neighbors(graph)
             rounds = judge.rounds() if one else rounds_of_everybody(1)
             judge.epoch(graph, rounds, _stage(progress, "judging"))
     judge.transition.warn(stacklevel=2)

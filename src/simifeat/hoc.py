@@ -20,7 +20,6 @@ from scipy.optimize import linear_sum_assignment
 from threadpoolctl import threadpool_limits
 
 from simifeat.consensus import Triples
-from simifeat.latent_class import Centre, Fit
 from simifeat.triple_sums import TripleSummer
 
 Array = NDArray[np.float64]
@@ -50,6 +49,14 @@ class HocOptions:
     """Further starts while classes come out mixed up."""
 
 
+class HocFit(NamedTuple):
+    """T [K, K], p [K] and the objective they reach."""
+
+    matrix: Array
+    prior: Array
+    loss: float
+
+
 class _Logits(NamedTuple):
     """Free numbers whose softmax is T [K, K] (by row) and p [K]; also a gradient in them."""
 
@@ -58,33 +65,35 @@ class _Logits(NamedTuple):
 
 
 def fit_hoc(
-    triples: Triples, options: HocOptions, warm: Centre | None, rng: np.random.Generator
-) -> Fit:
+    triples: Triples,
+    options: HocOptions,
+    start: tuple[Array, Array] | None,
+    rng: np.random.Generator,
+) -> HocFit:
     """The T and p of the lowest objective that the descent came by; ``loss`` is that objective.
 
     The classes of the model carry no names: any order of them fits alike. They get the order in
-    which labels are right as often as can be. If some class still bears another label more often
+    which labels are right as often as can be. ``start`` is an earlier (T, p). If some class still bears another label more often
     than its own, the descent starts again from somewhere else.
     """
     k = triples.n_classes
     moments = Moments(triples)
     cold = _Logits(5 * np.eye(k) - 1, np.zeros(k))
     with threadpool_limits(limits=1, user_api="blas"):  # the same sums on any number of cores
-        if warm is None:
-            best = _relabelled(_descend(moments, cold, options.n_steps, options.learning_rate))
-        else:
-            start = _Logits(*(np.log(np.maximum(part, _TINY)) for part in warm))
-            return _descend(moments, start, options.warm_n_steps, options.warm_learning_rate)
+        if start is not None:
+            warm = _Logits(*(np.log(np.maximum(part, _TINY)) for part in start))
+            return _descend(moments, warm, options.warm_n_steps, options.warm_learning_rate)
+        best = _relabelled(_descend(moments, cold, options.n_steps, options.learning_rate))
         for _ in range(options.n_restarts):
             if (best.matrix.argmax(axis=1) == np.arange(k)).all():
                 break
-            start = _Logits(*(x + _SPREAD * rng.standard_normal(x.shape) for x in cold))
-            again = _relabelled(_descend(moments, start, options.n_steps, options.learning_rate))
+            far = _Logits(*(x + _SPREAD * rng.standard_normal(x.shape) for x in cold))
+            again = _relabelled(_descend(moments, far, options.n_steps, options.learning_rate))
             best = min(best, again, key=lambda fit: fit.loss)
     return best
 
 
-def _descend(moments: Moments, start: _Logits, n_steps: int, rate: float) -> Fit:
+def _descend(moments: Moments, start: _Logits, n_steps: int, rate: float) -> HocFit:
     """Adam (Kingma and Ba 2015); the best of the ``n_steps`` points it looks at."""
     here = _Logits(*(part.copy() for part in start))
     mean = _Logits(*(np.zeros_like(part) for part in start))
@@ -99,10 +108,10 @@ def _descend(moments: Moments, start: _Logits, n_steps: int, rate: float) -> Fit
             v += (1 - _DECAY[1]) * (g * g - v)
             size = np.sqrt(v / (1 - _DECAY[1] ** step)) + _EPSILON
             x -= rate / (1 - _DECAY[0] ** step) * m / size
-    return Fit(_softmax(best.matrix), _softmax(best.prior), lowest, n_steps, True)
+    return HocFit(_softmax(best.matrix), _softmax(best.prior), lowest)
 
 
-def _relabelled(fit: Fit) -> Fit:
+def _relabelled(fit: HocFit) -> HocFit:
     """The same fit with its classes in the order in which most labels are right."""
     true, label = linear_sum_assignment(fit.prior[:, None] * fit.matrix, maximize=True)
     order = true[np.argsort(label)]

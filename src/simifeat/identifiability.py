@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simifeat.consensus import N_VIEWS, Triples
-from simifeat.latent_class import Centre
 
 Array = NDArray[np.float64]
 
@@ -63,12 +62,10 @@ class Agreement:
         """Neighbours' labels agree no better than those of strangers."""
         return self.sigmas < _MIN_SIGMAS or self.kappa < _MIN_KAPPA
 
-    def symmetric_model(self) -> Centre:
-        """T = (1 - e) I + e 1 f' and p = f, with e from kappa; where kappa is chance, T = I."""
-        kept = 1.0 if self.is_chance else min(1.0, float(np.sqrt(self.kappa)))
-        matrix = np.tile((1 - kept) * self.frequency, (len(self.frequency), 1))
-        matrix[np.diag_indices_from(matrix)] += kept
-        return Centre(matrix, self.frequency)
+    @property
+    def kept(self) -> float:
+        """1 - e, the share of labels that T = (1 - e) I + e 1 f' leaves alone; 1 if chance."""
+        return 1.0 if self.is_chance else min(1.0, float(np.sqrt(self.kappa)))
 
 
 def find_reasons(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from simifeat.io.atomic import replacing
 from simifeat.io.reading import reading
 from simifeat.neighbors import Neighbors
+from simifeat.verdicts import Verdicts
 
 N_KEPT = 10
 
@@ -49,18 +51,25 @@ def nearest_path(verdicts: Path) -> Path:
     return verdicts.with_name(f"{verdicts.stem}.nearest.npz")
 
 
-def save_nearest(nearest: Nearest, verdicts: Path) -> None:
-    """Keep ``nearest`` beside the verdict file."""
-    with replacing(nearest_path(verdicts)) as (file,):
+def save_nearest(path: Path, verdicts: Verdicts, neighbors: Neighbors) -> None:
+    """Keep the neighbours of the rows flagged in ``verdicts``, which are saved at ``path``."""
+    nearest = Nearest.of(neighbors, np.flatnonzero(verdicts.is_corrupted))
+    with replacing(nearest_path(path)) as (file,):
         np.savez_compressed(
-            file, rows=nearest.rows, index=nearest.index, similarity=nearest.similarity
+            file,
+            rows=nearest.rows,
+            index=nearest.index,
+            similarity=nearest.similarity,
+            fingerprint=np.array(verdicts.metadata["fingerprint"]),
         )
 
 
-def load_nearest(verdicts: Path) -> Nearest:
-    """What ``save_nearest`` kept; nothing if there is no such file."""
-    path = nearest_path(verdicts)
-    if not path.exists():
+def load_nearest(path: Path, metadata: Mapping[str, Any]) -> Nearest:
+    """What was kept for the verdicts at ``path``; nothing if it belongs to other verdicts."""
+    beside = nearest_path(path)
+    if not beside.exists():
         return Nearest.none()
-    with reading(path, "an .npz file"), np.load(path) as stored:
+    with reading(beside, "an .npz file"), np.load(beside) as stored:
+        if str(stored["fingerprint"]) != metadata.get("fingerprint"):
+            return Nearest.none()
         return Nearest(stored["rows"], stored["index"], stored["similarity"])

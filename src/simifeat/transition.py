@@ -17,10 +17,9 @@ from simifeat.dataset import Dataset, Labels
 from simifeat.errors import InputError, NotIdentifiable
 from simifeat.hoc import HocOptions, fit_hoc
 from simifeat.identifiability import Agreement, find_reasons
-from simifeat.latent_class import Centre, Fit, MlOptions, fit_latent_class
+from simifeat.latent_class import MlOptions, fit_latent_class
 from simifeat.neighbors import Graph, Metric, Neighbors, as_neighbors, find_neighbors
 from simifeat.neighbors.find import Engine
-from simifeat.triple_sums import TripleSummer
 
 Array = NDArray[np.float64]
 Estimator = Literal["ml", "hoc"]
@@ -205,21 +204,25 @@ def _estimate(
     rng: np.random.Generator,
 ) -> Transition:
     agreement = Agreement.measure(triples)
-    centre = agreement.symmetric_model()
-    warm = None if warm_start is None else Centre(warm_start.matrix, warm_start.prior)
+    start = None if warm_start is None else (warm_start.matrix, warm_start.prior)
     if agreement.is_chance:
-        fit = Fit(centre.matrix, centre.prior, 0.0, 0, False)
+        matrix, prior, loss = (
+            np.eye(triples.n_classes),
+            triples.first_order(),
+            0.0,
+        )  # doubt no label
     elif isinstance(options, HocOptions):
-        fit = fit_hoc(triples, options, warm, rng)
+        matrix, prior, loss = fit_hoc(triples, options, start, rng)
     else:
-        fit = fit_latent_class(TripleSummer(triples), warm or centre, centre, options)
-    reasons = find_reasons(fit.matrix, triples, agreement, classes)
+        fit = fit_latent_class(triples, agreement, options, start)
+        matrix, prior, loss = fit.support.dense(fit.model), fit.model.prior, fit.loss
+    reasons = find_reasons(matrix, triples, agreement, classes)
     return Transition(
-        matrix=fit.matrix,
-        prior=fit.prior,
+        matrix=matrix,
+        prior=prior,
         label_frequency=triples.first_order(),
         method=method,
-        loss=fit.loss,
+        loss=loss,
         n_triples=triples.n_triples,
         identifiable=not reasons,
         reasons=reasons,

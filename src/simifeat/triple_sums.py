@@ -14,6 +14,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from simifeat.consensus import N_VIEWS, Triples
+from simifeat.support import Model, Support
 
 _BLOCK_ELEMENTS = 1 << 17  # a block of terms [b, K] stays in a core's cache: 1 MB of float64
 
@@ -27,6 +28,16 @@ class TripleSums(NamedTuple):
     by_class: Array  # [K]: weight of class i over the triples
     total: float
     """Sum of count * log P(triple), or of count * P(triple)."""
+
+
+class Expected(NamedTuple):
+    """What an expectation step hands on: counts of latent classes and of the labels they bear."""
+
+    on_support: Array  # [s], labels on each entry of the support
+    by_class: Array  # [K], triples of each class
+    off_support: Array  # [K], labels a that the background explains
+    likelihood: float
+    """Log likelihood of the model the step was made with."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +98,22 @@ class TripleSummer:
             by_class += q.sum(axis=0)
             by_label[block.present] += block.occurs @ q
         return TripleSums(by_label, by_class, total)
+
+
+class DenseSummer:
+    """The expectation step over all K classes of every triple; for few classes."""
+
+    def __init__(self, triples: Triples, support: Support) -> None:
+        self._sums = TripleSummer(triples)
+        self._support = support
+
+    def __call__(self, model: Model) -> Expected:
+        """Expected counts of the latent classes and their labels."""
+        support = self._support
+        sums = self._sums(support.dense(model), model.prior, normalized=True)
+        on_support = sums.by_label[support.columns, support.rows]
+        off_support = sums.by_label.sum(axis=1) - support.by_column(on_support)
+        return Expected(on_support, sums.by_class, np.maximum(off_support, 0.0), sums.total)
 
 
 def _block(labels: NDArray[np.int32], counts: NDArray[np.int64]) -> _Block:

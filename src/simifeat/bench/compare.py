@@ -16,12 +16,11 @@ from simifeat.baselines.registry import detector
 from simifeat.baselines.training import Remembering, Trainer
 from simifeat.bench.cells import Cell, Group, Result, Save, Say
 from simifeat.bench.data import FeatureFile, fingerprint, label_sets, subset
-from simifeat.bench.graphs import load_graph, shared_graph
+from simifeat.bench.graphs import graph_of, load_graph
 from simifeat.bench.grid import Figure, Grid
 from simifeat.bench.paper import DATASET_TITLES, NOISE_TITLES
 from simifeat.errors import NotIdentifiable
 from simifeat.metrics import average_precision, detection_scores, expected_calibration_error
-from simifeat.rounds import n_searched
 from simifeat.verdicts import Verdicts
 from simifeat.version import __version__
 
@@ -59,9 +58,7 @@ def groups(
 ) -> list[Group]:
     """One group for each noise and seed on the features of ``file``; methods are its cells."""
     rows = subset(file.n_examples, limit)
-    features = file.load(rows)
-    k = max(n_searched(10, 0.5, len(features)), min(30, len(features) - 1))
-    graph, mark = shared_graph(features, k, store, f"{file.dataset}_{file.extractor}", say)
+    graph = graph_of(file, rows, store, say)
     sets = label_sets(labels_folder, file.dataset)
     found = []
     for seed in seeds:
@@ -72,18 +69,26 @@ def groups(
                 entry = detector(method)
                 inputs = {
                     "version": __version__,
-                    "features": mark,
+                    "features": graph.features,
                     "labels": fingerprint(labels),
                     "detector": entry.place,
                     "options": dict(entry.options),
                     "trainer": repr(make_trainer()) if entry.takes == "trainer" else None,
                     "seed": seed,
                 }
-                name = "-".join((table, file.dataset, file.extractor, noise, method, str(seed)))
-                cells.append(Cell(name.replace(":", "."), {"method": method, **inputs}))
-            work = partial(compute, file, labels_folder, noise, rows, graph, make_trainer, seed)
+                name = cell_name(table, file, noise, method, seed)
+                cells.append(Cell(name, {"method": method, **inputs}))
+            work = partial(
+                compute, file, labels_folder, noise, rows, graph.path, make_trainer, seed
+            )
             found.append(Group(tuple(cells), work))
     return found
+
+
+def cell_name(table: str, file: FeatureFile, noise: str, method: str, seed: int) -> str:
+    """Fit for a file, whatever the method is called."""
+    parts = (table, file.dataset, file.extractor, noise, method, str(seed))
+    return "-".join(parts).replace(":", ".")
 
 
 def compute(
@@ -117,6 +122,25 @@ def compute(
         save(cell, {**result, "notes": sorted({str(each.message) for each in heard})})
 
 
+def column_title(dataset: str, noise: str) -> str:
+    """The setting as tables print it."""
+    return f"{DATASET_TITLES.get(dataset, dataset)} {NOISE_TITLES.get(noise, noise)}"
+
+
+def method_runs(
+    results: Mapping[str, Result],
+    table: str,
+    file: FeatureFile,
+    noise: str,
+    method: str,
+    seeds: Sequence[int],
+    measure: str = "f1",
+) -> tuple[float, ...]:
+    """One figure in per cent a seed."""
+    names = [cell_name(table, file, noise, method, seed) for seed in seeds]
+    return tuple(100 * results[name][measure] for name in names)
+
+
 def f1_grid(
     title: str,
     results: Mapping[str, Result],
@@ -132,15 +156,10 @@ def f1_grid(
     figures, columns = {}, []
     for file in files:
         for noise in noises:
-            column = f"{DATASET_TITLES.get(file.dataset, file.dataset)} " + NOISE_TITLES.get(
-                noise, noise
-            )
+            column = column_title(file.dataset, noise)
             columns.append(column)
             for method in methods:
-                stem = "-".join((table, file.dataset, file.extractor, noise, method))
-                runs = tuple(
-                    100 * results[f"{stem}-{seed}".replace(":", ".")][measure] for seed in seeds
-                )
+                runs = method_runs(results, table, file, noise, method, seeds, measure)
                 printed = paper.get((method, file.dataset, noise)) if measure == "f1" else None
                 figures[detector(method).title, column] = Figure(runs, printed)
     rows = [detector(method).title for method in methods]

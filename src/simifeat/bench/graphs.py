@@ -6,31 +6,42 @@ A graph is two arrays in one file, written whole; its name holds the fingerprint
 from __future__ import annotations
 
 import io
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simifeat.bench.cells import Say
-from simifeat.bench.data import fingerprint
+from simifeat.bench.data import FeatureFile, fingerprint
 from simifeat.io.atomic import write_bytes
 from simifeat.neighbors import Metric, Neighbors, find_neighbors
+from simifeat.rounds import n_searched
 
 
-def shared_graph(
-    features: NDArray[np.float32], k: int, folder: Path, name: str, say: Say
-) -> tuple[Path, str]:
-    """Where the graph of ``features`` is kept, searched if it is not there, and their print."""
+@dataclass(frozen=True)
+class Stored:
+    """Where a graph is, and the fingerprint of the features it is of."""
+
+    path: Path
+    features: str
+
+
+def graph_of(file: FeatureFile, rows: NDArray[np.int64] | None, folder: Path, say: Say) -> Stored:
+    """The graph of the features of ``file``, wide enough for every method; searched if missing."""
+    features = file.load(rows)
+    n = len(features)
+    k = max(n_searched(10, 0.5, n), min(30, n - 1))  # vote and rank by half of all, propagate
     mark = fingerprint(features)
-    path = folder / f"graph-{name}-{k}-{mark}.npz"
+    path = folder / f"graph-{file.dataset}-{file.extractor}-{k}-{mark}.npz"
     if not path.exists():
-        say(f"searching {k} neighbours of {len(features):,} examples of {name}")
+        say(f"searching {k} neighbours of {n:,} examples of {file.dataset}, {file.extractor}")
         found = find_neighbors(features, k)
-        file = io.BytesIO()
-        np.savez(file, index=found.index, similarity=found.similarity, metric=found.metric)
+        content = io.BytesIO()
+        np.savez(content, index=found.index, similarity=found.similarity, metric=found.metric)
         folder.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, file.getvalue())
-    return path, mark
+        write_bytes(path, content.getvalue())
+    return Stored(path, mark)
 
 
 def load_graph(path: Path) -> Neighbors:

@@ -52,6 +52,14 @@ def _options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             type=click.Path(path_type=Path),
             help="Folder for the results and their cells.",
         ),
+        "pictures": click.option(
+            "--pictures",
+            type=click.Path(path_type=Path),
+            help="Folder of the CIFAR pictures, binary version.",
+        ),
+        "extractors": click.option(
+            "--extractors", callback=_names, help="Which features to make of the pictures."
+        ),
         "datasets": click.option("--datasets", callback=_names, help="Such as cifar10,cifar100."),
         "extractor": click.option("--extractor", help="Which features, if there are several."),
         "methods": click.option(
@@ -99,5 +107,34 @@ def _print(grids: list[Any], output: Path) -> None:
 def table2(**choices: Any) -> None:
     """Every method on the same fixed features."""
     from simifeat.bench.table2 import table2 as compute
+
+    _print(compute(say=_say, **_given(choices)), choices["output"])
+
+
+@command.command()
+@_options(
+    "data",
+    "output",
+    "pictures",
+    "extractors",
+    "datasets",
+    "methods",
+    "noises",
+    "seeds",
+    "limit",
+    "jobs",
+)
+def table3(**choices: Any) -> None:
+    """The quality of features, 1 - delta_k, against F1."""
+    from simifeat.bench.table3 import table3 as compute
+
+    _print(compute(say=_say, **_given(choices)), choices["output"])
+
+
+@command.command()
+@_options("data", "output", "pictures", "extractors", "datasets", "limit")
+def figure3(**choices: Any) -> None:
+    """delta_k and the lower bound of Proposition 1 against k."""
+    from simifeat.bench.figure3 import figure3 as compute
 
     _print(compute(say=_say, **_given(choices)), choices["output"])

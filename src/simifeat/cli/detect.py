@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -21,7 +22,8 @@ from simifeat.cli.options import (
 from simifeat.cli.progress import progress_line
 from simifeat.detect import detect
 from simifeat.io.atomic import check_target
-from simifeat.neighbors.base import Metric
+from simifeat.nearest_file import save_nearest
+from simifeat.neighbors.base import Metric, Neighbors
 from simifeat.neighbors.find import Engine
 from simifeat.settings import Estimator, Method, Preset
 from simifeat.soft_labels import Center, Weights
@@ -82,6 +84,7 @@ def command(
         check_verdict_target(Path(output))
     if report is not None:
         check_target(Path(report))
+    neighbors: deque[Neighbors] = deque(maxlen=1)
     with progress_line() as progress:
         examples = load(
             path,
@@ -101,12 +104,14 @@ def command(
             seed=seed,
             n_threads=n_threads,
             progress=progress,
+            on_neighbors=neighbors.append,
             **choices,
         )
     verdicts = replace(verdicts, metadata={**verdicts.metadata, "source": examples.origin})
     written = []
     if output is not None:
         verdicts.save(output)
+        save_nearest(Path(output), verdicts, neighbors[0])  # the reasons that review shows
         written.append(output)
     if report is not None:
         from simifeat.report import write_report

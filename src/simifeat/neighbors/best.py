@@ -38,3 +38,9 @@ def best_codes(
     table[row, np.arange(len(row)) - (np.cumsum(count) - count)[row]] = code
     table.sort(axis=1)
     return table[:, :k]
+
+
+def kth_largest(values: NDArray[np.float32], k: int) -> NDArray[np.float32]:
+    """The k-th largest value of every row [m], k of at most the row's length."""
+    place = values.shape[1] - k
+    return np.partition(values, place, axis=1)[:, place]

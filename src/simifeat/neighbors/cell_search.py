@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simifeat.neighbors.base import Metric
-from simifeat.neighbors.best import best_codes, decode, encode
+from simifeat.neighbors.best import best_codes, decode, encode, kth_largest
 from simifeat.neighbors.cells import Cells
 from simifeat.neighbors.duplicates import Groups, find_groups
 from simifeat.neighbors.points import Points
-from simifeat.neighbors.product import Product
-from simifeat.neighbors.suited import kth_largest, suited
+from simifeat.neighbors.product import Float32Product
 
 _VALUES = 1 << 20
 """Values of a block's product: 4 MiB stay near the core."""
@@ -99,7 +98,7 @@ class _Place:
     """Distinct rows of a cell."""
     ids: NDArray[np.int64]  # [all rows], a distinct row's equals after one another, rising
     ids_start: NDArray[np.int64]  # [l + 1]
-    product: Product  # of the points
+    product: Float32Product
 
     @classmethod
     def of(cls, loaded: dict[int, _Cell], asked: Search) -> _Place:
@@ -115,7 +114,7 @@ class _Place:
             dict(zip(loaded, sizes, strict=True)),
             ids,
             np.concatenate([[0], np.cumsum(counts)]),
-            suited(points),
+            Float32Product.of(points),
         )
 
     def columns(self, cell: int) -> slice:

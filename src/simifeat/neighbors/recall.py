@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simifeat.neighbors.best import best_codes, decode, encode
+from simifeat.neighbors.best import best_codes, decode, encode, kth_largest
 from simifeat.neighbors.cells import Cells
 from simifeat.neighbors.points import Points
-from simifeat.neighbors.suited import kth_largest, suited
+from simifeat.neighbors.product import Float32Product
 
 SAMPLE = 1024
 """Rows whose true neighbours are searched."""
@@ -51,7 +51,7 @@ def true_codes(
         both = Points(
             np.concatenate([queries, points.rows[start:stop]]), points.metric, points.scale
         )
-        product = suited(both)
+        product = Float32Product.of(both)
         values = np.empty((n_queries, stop - start), np.float32)  # [q, b]
         product.multiply(slice(0, n_queries), product.prepare(slice(n_queries, None)), values)
         own = query_ids - first - start

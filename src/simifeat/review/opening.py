@@ -30,7 +30,7 @@ def open_review(
     ``moved_to`` is where the judged data are now, ``decisions`` the log if not beside the file.
     """
     sheet = Sheet.from_verdicts(load_verdicts(verdicts))
-    nearest = load_nearest(verdicts)
+    nearest = load_nearest(verdicts, sheet.metadata)
     log = DecisionLog(decisions or log_path(verdicts), sheet.fingerprint)
     try:
         with tempfile.TemporaryDirectory(prefix="simifeat-review-") as spool:

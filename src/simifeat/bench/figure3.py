@@ -1,0 +1,77 @@
+"""Figure 3: delta_k and Proposition 1's lower bound against k."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from simifeat.bench.cells import Say
+from simifeat.bench.data import feature_files, label_sets, subset
+from simifeat.bench.graphs import graph_of, load_graph
+from simifeat.bench.grid import Figure, Grid
+from simifeat.bench.paper import DATASET_TITLES
+from simifeat.bench.pictures import EXTRACTORS, extracted, has_pictures
+from simifeat.bench.plots import plot_lines
+from simifeat.bench.report import write_table
+from simifeat.theory import clusterability_curve, vote_lower_bound
+
+NOISE_RATE = 0.4  # e of Proposition 1, as in the paper's remark
+_SHOWN = (2, 5, 10, 20, 30, 40)
+
+
+def figure3(
+    data: Path,
+    output: Path,
+    *,
+    pictures: Path | None = None,
+    extractors: tuple[str, ...] = tuple(EXTRACTORS),
+    datasets: tuple[str, ...] = ("cifar10",),
+    limit: int | None = None,
+    say: Say = lambda _: None,
+) -> list[Grid]:
+    """Write figure3.* to ``output`` and give back delta_k and the bound at a few k."""
+    files = feature_files(data, datasets)
+    if pictures is not None:
+        for dataset in datasets:
+            if has_pictures(pictures, dataset):
+                files += extracted(pictures, dataset, output / "features", extractors, say)
+    cells = output / "cells"
+    cells.mkdir(parents=True, exist_ok=True)
+    deltas: dict[str, tuple[Sequence[float], Sequence[float]]] = {}
+    bounds: dict[str, tuple[Sequence[float], Sequence[float]]] = {}
+    for file in files:
+        rows = subset(file.n_examples, limit)
+        clean = label_sets(data, file.dataset)["clean"]
+        graph = load_graph(graph_of(file, rows, cells, say).path)
+        shares = clusterability_curve(graph, clean if rows is None else clean[rows])
+        ks = np.arange(1, len(shares) + 1)
+        name = file.extractor
+        if len(datasets) > 1:
+            name = f"{DATASET_TITLES.get(file.dataset, file.dataset)} {name}"
+        deltas[name] = (ks.tolist(), (1 - shares).tolist())
+        even = ks[1::2]  # an odd k has an even number of voters, and a tie counts as wrong
+        bound = vote_lower_bound(even, NOISE_RATE, 1 - shares[1::2])
+        bounds[name] = (even.tolist(), bound.tolist())
+    grids = [
+        _at(deltas, "delta_k"),
+        _at(bounds, f"Lower bound of P(vote is correct), e = {NOISE_RATE}"),
+    ]
+    write_table(
+        output, "figure3", grids, {"limit": limit, "delta_k": deltas, "lower_bound": bounds}
+    )
+    panels = {"delta_k": deltas, f"lower bound of P(vote is correct), e = {NOISE_RATE}": bounds}
+    plot_lines(panels, "k", output / "figure3.png")
+    return grids
+
+
+def _at(lines: dict[str, tuple[Sequence[float], Sequence[float]]], title: str) -> Grid:
+    figures = {
+        (name, f"k = {k}"): Figure((dict(zip(xs, ys, strict=True))[k],))
+        for name, (xs, ys) in lines.items()
+        for k in _SHOWN
+        if k in xs
+    }
+    columns = [f"k = {k}" for k in _SHOWN if any(column == f"k = {k}" for _, column in figures)]
+    return Grid(title, "Extractor", list(lines), columns, figures, digits=3)
