@@ -55,6 +55,8 @@ class Judge:
         self._n_threads = n_threads
         self._transition = known_transition
         self._is_known = known_transition is not None
+        self.revise: Callable[[Beliefs], Beliefs] = lambda beliefs: beliefs
+        """Joins the mean belief with what else is known of the true classes, if anything is."""
         self._near: Neighbors | None = None
         sampling, self._ties, self._estimates = seed.spawn(3)
         self._sampling = np.random.default_rng(sampling)
@@ -136,7 +138,7 @@ class Judge:
         codes, tally, near = self.labels.codes, self.tally, self._near
         if near is None:
             raise InputError("features came in 0 epochs; give at least one")
-        beliefs, flags = tally.beliefs, tally.is_corrupted
+        beliefs, flags = self.revise(tally.beliefs), tally.is_corrupted
         if self.settings.method == "propagate":  # the mean belief decides, not a vote of epochs
             flags = _doubt(beliefs, codes)[0]
         other = beliefs.best_other(codes)
@@ -157,6 +159,8 @@ class Judge:
             classes=self.labels.classes,
             transition=self.transition,
             metadata={**metadata, **about},
+            neighbors=near,
+            beliefs=beliefs,
         )
 
     def _estimate(self, neighbors: Neighbors) -> None:

@@ -87,6 +87,8 @@ def load_verdicts(path: str | PathLike[str]) -> Verdicts:
         classes=classes,
         transition=transition,
         metadata=record["metadata"],
+        extra={name: values for name, values in columns.items() if name not in COLUMNS},
+        neighbors=load_nearest(source, record["metadata"]),
     )
 
 

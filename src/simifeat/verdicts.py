@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,10 @@ from simifeat.transition import Transition
 
 if TYPE_CHECKING:
     import pandas
+
+    from simifeat.beliefs import Beliefs
+    from simifeat.nearest_file import Nearest
+    from simifeat.neighbors import Neighbors
 
 COLUMNS = ("id", "label", "is_corrupted", "score", "p_corrupted", "flag_rate", "suggested")
 
@@ -43,6 +47,13 @@ class Verdicts:
     transition: Transition
     metadata: Mapping[str, Any]
     """Version, settings, seed, fingerprint of the data, engine: what made these verdicts."""
+    extra: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """Further columns [n] by name, which stand after the others in a file."""
+    neighbors: Neighbors | Nearest | None = None
+    """Who was asked: of every example after ``detect``, of the flagged ones after ``load`` where
+    they were kept beside the file."""
+    beliefs: Beliefs | None = None
+    """What is believed of the true classes; not kept in a file."""
 
     @property
     def n_examples(self) -> int:
@@ -73,6 +84,7 @@ class Verdicts:
             "p_corrupted": self.p_corrupted,
             "flag_rate": self.flag_rate,
             "suggested": self.suggested,
+            **self.extra,
         }
 
     def to_pandas(self) -> pandas.DataFrame:
