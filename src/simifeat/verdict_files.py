@@ -24,6 +24,7 @@ from simifeat.io.atomic import check_target, replacing
 from simifeat.io.columns import arrow_type, from_arrow, to_arrow, type_tag
 from simifeat.io.jsonl_text import write_rows
 from simifeat.io.reading import reading
+from simifeat.nearest_file import load_nearest
 from simifeat.transition import Transition
 from simifeat.verdicts import COLUMNS, Verdicts
 
@@ -83,7 +84,11 @@ def load_verdicts(path: str | PathLike[str]) -> Verdicts:
     return Verdicts(
         ids=columns["id"],
         labels=columns["label"],
-        **{name: columns[name] for name in COLUMNS[2:]},
+        is_corrupted=columns["is_corrupted"],
+        score=columns["score"],
+        p_corrupted=columns["p_corrupted"],
+        flag_rate=columns["flag_rate"],
+        suggested=columns["suggested"],
         classes=classes,
         transition=transition,
         metadata=record["metadata"],
