@@ -74,6 +74,7 @@ def load_verdicts(path: str | PathLike[str]) -> Verdicts:
             record["classes_type"],
         )
         transition = Transition.from_dict(record["transition"])
+    kept = load_nearest(source, record["metadata"])
     if len(table) != record["n_examples"]:
         raise InputError(
             f"{source} has {len(table)} rows, but {record['n_examples']} were written; "
@@ -93,7 +94,7 @@ def load_verdicts(path: str | PathLike[str]) -> Verdicts:
         transition=transition,
         metadata=record["metadata"],
         extra={name: values for name, values in columns.items() if name not in COLUMNS},
-        neighbors=load_nearest(source, record["metadata"]),
+        neighbors=kept if len(kept.rows) else None,
     )
 
 
