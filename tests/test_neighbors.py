@@ -174,7 +174,10 @@ def test_thousands_of_equal_rows(find, metric):
         twins = np.flatnonzero(kinds == kind)
         twins = twins[twins != row][:6]
         rest = np.flatnonzero(kinds != kind)[: 6 - len(twins)]
-        assert found.index[row].tolist() == [*twins, *rest]
+        if found.engine == "approximate":  # equals share a cell, other directions need not
+            assert found.index[row, : len(twins)].tolist() == twins.tolist()
+        else:
+            assert found.index[row].tolist() == [*twins, *rest]
         np.testing.assert_allclose(found.similarity[row], [1.0] * len(twins) + [other] * len(rest))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from simifeat.detect import detect
 from simifeat.errors import InputError, NotIdentifiable, SimifeatError
-from simifeat.transition import Transition
+from simifeat.transition import Transition, estimate_transition
 from simifeat.verdicts import Verdicts
 from simifeat.version import __version__
 
@@ -24,6 +24,7 @@ __all__ = [
     "Verdicts",
     "__version__",
     "detect",
+    "estimate_transition",
     "metrics",
     "neighbors",
     "noise",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -153,11 +154,10 @@ def _candidates(
     other = near[:, 1:].ravel()
     order = np.argsort(other, kind="stable")
     visited, begins = np.unique(other[order], return_index=True)
-    for cell, visitors in zip(
-        visited.tolist(), np.split(order // max(near.shape[1] - 1, 1), begins[1:]), strict=True
-    ):
+    bounds = pairwise([*begins.tolist(), len(order)])
+    for cell, (begin, end) in zip(visited.tolist(), bounds, strict=True):
         if place.n[cell]:
-            look(visitors, cell)
+            look(order[begin:end] // (near.shape[1] - 1), cell)
     row, column, value = (np.concatenate(parts) for parts in zip(*found, strict=True))
     order, table = _table(row, value, n)
     if table.shape[1] > k:

@@ -1,4 +1,4 @@
-"""Products in bfloat16, which processors with a matrix unit do about ten times as fast as float32.
+"""Products in bfloat16, which some processors do two to ten times as fast as float32.
 
 A bfloat16 keeps 8 bits of a number, so a value may be off by some thousandths. The error of every
 row is measured, candidates are taken with that much slack and ordered by exact keys: the result is
@@ -22,8 +22,9 @@ _BLOCK = 4096
 _PIECES = 3
 """h is split into so many bfloat16: 24 bits, as many as float32 has."""
 
-_MATRIX_UNITS = ("sapphireamx", "graniteamx")
-"""What numkong calls the processors where its bfloat16 product was seen to beat BLAS."""
+_NATIVE = ("sapphireamx", "graniteamx", "genoa", "turin")
+"""What numkong calls the processors where its bfloat16 product was seen to beat BLAS: a matrix unit
+(Intel's AMX), or bfloat16 products in AVX-512 (AMD from Zen 4 on)."""
 
 
 def why_not() -> str | None:
@@ -32,8 +33,8 @@ def why_not() -> str | None:
         numkong = require("numkong", "fast")
     except ImportError:
         return "numkong is not installed (pip install 'simifeat[fast]')"
-    if not any(numkong.get_capabilities().get(name) for name in _MATRIX_UNITS):
-        return "this processor has no matrix unit for bfloat16"
+    if not any(numkong.get_capabilities().get(name) for name in _NATIVE):
+        return "this processor is no faster in bfloat16"
     return None
 
 
@@ -79,7 +80,7 @@ class BFloat16Product:
         return cls(numkong, left, error.astype(np.float32), per_key)
 
     def prepare(self, rows: Rows) -> Any:
-        """Packed for the matrix unit, with pieces and ones changing places."""
+        """Packed as numkong wants it, with pieces and ones changing places."""
         left = self.left[rows]
         d = left.shape[1] - 2 * _PIECES
         right = np.concatenate([left[:, :d], left[:, d + _PIECES :], left[:, d : d + _PIECES]], 1)
