@@ -88,6 +88,27 @@ class Examples:
         picture.save(file, "JPEG", quality=88)
         return file.getvalue(), "image/jpeg"
 
+    def file_name(self, row: int) -> str | None:
+        """The path of the picture of ``row`` as the dataset spells it; None if it is no file."""
+        if self.record is None or self.record.kind != "image":
+            return None
+        value = self.record.column[self._at(row)].as_py()
+        path = value.get("path") if isinstance(value, dict) else value
+        return path if isinstance(path, str) and path else None
+
+    def picture_size(self, row: int) -> tuple[int, int]:
+        """Width and height of the picture of ``row`` upright; raises ``Unreadable``."""
+        from simifeat.features.decode import upright_size  # needs Pillow
+
+        if self.drawn is not None:
+            return upright_size(self.drawn.png(self._at(row)))
+        if self.record is None or self.record.kind != "image":
+            raise Unreadable("there are no pictures in this dataset")
+        content = self.record[self._at(row)].read()
+        if isinstance(content, str):
+            raise Unreadable("a text where a picture should be")
+        return upright_size(content)
+
     def find(self, rows: NDArray[np.int64], words: str) -> NDArray[np.bool_]:
         """Which of ``rows`` [m] hold ``words`` in a text, a path or a cell, in any case."""
         found = np.zeros(len(rows), bool)

@@ -53,6 +53,23 @@ def decode_to_fit(content: bytes, most: int) -> Picture:
     return _decoded(content, fit)
 
 
+def upright_size(content: bytes) -> tuple[int, int]:
+    """Width and height of the picture upright, read from its header alone."""
+    pillow: Any = require("PIL.Image", extra="image")
+    try:
+        with pillow.open(io.BytesIO(content), formats=known_formats()) as picture:
+            width, height = picture.size
+            turned = _turn(pillow, picture) in (
+                pillow.Transpose.TRANSPOSE,
+                pillow.Transpose.ROTATE_270,
+                pillow.Transpose.TRANSVERSE,
+                pillow.Transpose.ROTATE_90,
+            )
+    except Exception as error:  # on damaged content a decoder raises nearly anything
+        raise Unreadable("not a picture of a known format") from error
+    return (height, width) if turned else (width, height)
+
+
 def _decoded(content: bytes, size: Callable[[int, int], tuple[int, int]]) -> Picture:
     if not content:
         raise Unreadable("empty file (0 bytes)")

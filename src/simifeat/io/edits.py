@@ -39,20 +39,7 @@ def edit_of_verdicts(
     ``given`` [n] are the labels of the source now: they must still be those that were judged.
     """
     n = len(given)
-    judged = np.setdiff1d(np.arange(n), np.asarray(origin.get("not_judged", []), np.int64))
-    if len(judged) != verdicts.n_examples:
-        raise InputError(
-            f"the source has {n} rows, but {verdicts.n_examples} were judged; it was changed "
-            "since: run simifeat detect again"
-        )
-    differs = np.flatnonzero(np.asarray(given[judged] != verdicts.labels))
-    if differs.size:
-        row = judged[differs[0]]
-        raise InputError(
-            f"{differs.size} labels of the source are no longer those that were judged, the first "
-            f"in row {row} ({given[row]!r}, was {verdicts.labels[differs[0]]!r}); "
-            "run simifeat detect again"
-        )
+    judged = judged_rows(verdicts.labels, given, origin)
     if action == "relabel":
         wanted = given.copy()
         wanted[judged] = verdicts.suggested
@@ -60,3 +47,28 @@ def edit_of_verdicts(
     keep = np.ones(n, np.bool_)
     keep[judged[verdicts.is_corrupted]] = False
     return Edit(np.arange(n), keep)
+
+
+def judged_rows(
+    labels: NDArray[Any], given: NDArray[Any], origin: Mapping[str, Any]
+) -> NDArray[np.int64]:
+    """The row of the source for each of the judged ``labels`` [m], [m].
+
+    ``given`` [n] are the labels of the source now: they must still be those that were judged.
+    """
+    n = len(given)
+    judged = np.setdiff1d(np.arange(n), np.asarray(origin.get("not_judged", []), np.int64))
+    if len(judged) != len(labels):
+        raise InputError(
+            f"the source has {n} rows, but {len(labels)} were judged; it was changed "
+            "since: run simifeat detect again"
+        )
+    differs = np.flatnonzero(np.asarray(given[judged] != labels))
+    if differs.size:
+        row = judged[differs[0]]
+        raise InputError(
+            f"{differs.size} labels of the source are no longer those that were judged, the first "
+            f"in row {row} ({given[row]!r}, was {labels[differs[0]]!r}); "
+            "run simifeat detect again"
+        )
+    return judged

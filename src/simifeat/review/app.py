@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import tempfile
 from collections.abc import Callable, Mapping
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import (
+    FileResponse,
+    JSONResponse,
+    PlainTextResponse,
+    Response,
+    StreamingResponse,
+)
 from starlette.routing import Route
 
 from simifeat.errors import InputError, OutputError
 from simifeat.io.records import Unreadable
 from simifeat.review.answers import Answer, Step
+from simifeat.review.exports import FORMATS, Material
+from simifeat.review.finished import Finished
 from simifeat.review.guard import Door, Guard, TooLarge
+from simifeat.review.imports.label_studio import import_results
 from simifeat.review.live import Broadcast
 from simifeat.review.show import reviewer_name
 from simifeat.review.views import Json, Views, filter_of
@@ -56,6 +70,9 @@ class _Routes:
             Route("/api/check", self.check),
             Route("/api/events", self.events),
             Route("/api/decide", self.decide, methods=["POST"]),
+            Route("/api/exports", self.exports),
+            Route("/api/export/{name}", self.export),
+            Route("/api/import/label-studio", self.import_label_studio, methods=["POST"]),
             Route("/api/undo", self.undo, methods=["POST"]),
             Route("/api/redo", self.redo, methods=["POST"]),
         ]
@@ -109,6 +126,46 @@ class _Routes:
             raise InputError("the share to double-check is no number") from None
         return JSONResponse(self.views.check(_who(query), share))
 
+    def exports(self, request: Request) -> Response:
+        material = self._material()
+        offered = [
+            {"name": name, "title": f.title, "text": f.text, "why_not": f.why_not(material)}
+            for name, f in FORMATS.items()
+        ]
+        return JSONResponse({"exports": offered})
+
+    def export(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in FORMATS:
+            raise HTTPException(404, "there is no such format")
+        material = self._material()
+        refused = FORMATS[name].why_not(material)
+        if refused:
+            raise InputError(refused)
+        number, place = tempfile.mkstemp(prefix="simifeat-export-")
+        path = Path(place)
+        try:
+            with os.fdopen(number, "wb") as file:
+                FORMATS[name].write(material, file)
+        except BaseException:
+            path.unlink()
+            raise
+        return FileResponse(
+            path,
+            media_type="application/octet-stream",  # to keep, never to look at
+            filename=f"{_file_stem(self.views.name)}.{name}{FORMATS[name].ending(material)}",
+            background=BackgroundTask(path.unlink),
+        )
+
+    def _material(self) -> Material:
+        with self.desk.lock:
+            finished = Finished.of(self.desk.sheet, self.desk.ledger)
+        return Material(finished, self.views.examples, self.views.origin, self.views.name)
+
+    async def import_label_studio(self, request: Request) -> Response:
+        found = await run_in_threadpool(import_results, self.desk, await request.body())
+        return JSONResponse({"added": found.added, "skipped": found.skipped})
+
     async def events(self, request: Request) -> Response:
         return StreamingResponse(
             self.broadcast.events(self.desk.catch_up), media_type="text/event-stream"
@@ -159,6 +216,11 @@ async def _body(request: Request, *needed: str) -> Json:
 
 def _who(asked: Mapping[str, Any]) -> str:
     return reviewer_name(asked.get("reviewer", ""))
+
+
+def _file_stem(name: str) -> str:
+    """The name of a dataset as that of a file to save."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", Path(name).stem).strip("-")[:60] or "review"
 
 
 def _int(query: Mapping[str, str], name: str, default: int) -> int:

@@ -39,6 +39,15 @@ def log_path(verdicts: Path) -> Path:
     return verdicts.with_name(f"{verdicts.stem}.decisions.sqlite")
 
 
+def read_log(path: Path, fingerprint: str) -> list[Entry]:
+    """Everything in the log at ``path``, which may be in use."""
+    log = DecisionLog(path, fingerprint)
+    try:
+        return log.read()
+    finally:
+        log.close()
+
+
 class DecisionLog:
     """The log of one dataset; ``fingerprint`` names the rows and labels it is about."""
 

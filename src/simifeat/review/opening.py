@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from simifeat.errors import InputError
 from simifeat.examples import Examples, open_examples
-from simifeat.nearest_file import Nearest, load_nearest
+from simifeat.nearest_file import load_nearest
 from simifeat.review.desk import Desk
+from simifeat.review.imports.cleanlab import load_judged
 from simifeat.review.log import DecisionLog, log_path
 from simifeat.review.sheet import Sheet
 from simifeat.review.views import Views
-from simifeat.verdict_files import load_verdicts
 
 
 @contextmanager
@@ -29,15 +29,17 @@ def open_review(
 
     ``moved_to`` is where the judged data are now, ``decisions`` the log if not beside the file.
     """
-    sheet = Sheet.from_verdicts(load_verdicts(verdicts))
+    sheet = Sheet.from_verdicts(load_judged(verdicts, moved_to))
     nearest = load_nearest(verdicts, sheet.metadata)
     log = DecisionLog(decisions or log_path(verdicts), sheet.fingerprint)
     try:
         with tempfile.TemporaryDirectory(prefix="simifeat-review-") as spool:
-            examples = _examples(sheet, nearest, moved_to, Path(spool))
+            shown = sheet.is_corrupted.copy()  # rows the page may show, and their neighbours
+            shown[nearest.index[nearest.index >= 0]] = True
+            examples = examples_of(sheet, moved_to, Path(spool), shown)
             origin = source_of(sheet.metadata, moved_to)
             name = Path(origin["path"]).name if origin else verdicts.name
-            yield Views(Desk(sheet, log), examples, nearest, name)
+            yield Views(Desk(sheet, log), examples, nearest, name, origin)
     finally:
         log.close()
 
@@ -50,12 +52,26 @@ def source_of(metadata: Mapping[str, Any], moved_to: str | None = None) -> dict[
     return {**origin, "path": moved_to or origin["path"]}
 
 
-def _examples(sheet: Sheet, nearest: Nearest, moved_to: str | None, spool: Path) -> Examples:
+def examples_of(
+    sheet: Sheet, moved_to: str | None, spool: Path, shown: NDArray[np.bool_]
+) -> Examples:
+    """The examples that ``sheet`` is about; none if it does not say.
+
+    Of pictures inside a table those of the rows ``shown`` [n] are kept. ``spool`` is a folder that
+    lasts as long as the examples.
+    """
     origin = source_of(sheet.metadata, moved_to)
     if origin is None:
         return Examples()
+    with moved(origin, moved_to):
+        return open_examples(origin, sheet.ids, spool, shown)
+
+
+@contextmanager
+def moved(origin: Mapping[str, Any], moved_to: str | None) -> Iterator[None]:
+    """Where the judged data cannot be opened because they are elsewhere, say what to do."""
     try:
-        return open_examples(origin, sheet.ids, spool, _shown(sheet, nearest))
+        yield
     except InputError as error:
         if moved_to is not None or Path(origin["path"]).exists():
             raise
@@ -63,10 +79,3 @@ def _examples(sheet: Sheet, nearest: Nearest, moved_to: str | None, spool: Path)
             f"{origin['path']} was judged, but cannot be opened from here; "
             "say with --source where it is now"
         ) from error
-
-
-def _shown(sheet: Sheet, nearest: Nearest) -> NDArray[np.bool_]:
-    """Rows the page may show: the flagged ones and their neighbours."""
-    shown = sheet.is_corrupted.copy()
-    shown[nearest.index[nearest.index >= 0]] = True
-    return shown

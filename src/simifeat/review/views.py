@@ -34,8 +34,16 @@ _ANSWERED = (State.KEEP, State.RELABEL, State.DROP)
 class Views:
     """Looks at a desk and the examples it is about; all methods may be called from any thread."""
 
-    def __init__(self, desk: Desk, examples: Examples, nearest: Nearest, name: str) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        examples: Examples,
+        nearest: Nearest,
+        name: str,
+        origin: Mapping[str, Any] | None = None,
+    ) -> None:
         self.desk, self.examples, self.nearest, self.name = desk, examples, nearest, name
+        self.origin = origin
         self._sample = sample_order(desk)
         self._calibration: tuple[int, Calibration] | None = None
         flags = desk.sheet.is_corrupted

@@ -26,7 +26,12 @@ export function replace(parent, ...children) {
 
 export const count = (n) => Math.round(n).toLocaleString("en");
 
-export const percent = (share) => `${(100 * share).toFixed(share > 0.1 && share < 0.995 ? 0 : 1)} %`;
+// Never "100 %" or "0 %" for what is not quite certain.
+export function percent(share) {
+  if (share > 0.999 && share < 1) return "> 99.9 %";
+  if (share < 0.001 && share > 0) return "< 0.1 %";
+  return `${(100 * share).toFixed(share > 0.1 && share < 0.985 ? 0 : 1).replace(/\.0$/, "")} %`;
+}
 
 export function plural(n, one, many = `${one}s`) {
   return `${count(n)} ${n === 1 ? one : many}`;

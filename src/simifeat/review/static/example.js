@@ -7,7 +7,7 @@ import { className, store } from "./store.js";
 
 const SMALL = 224;
 const LARGE = 1024;
-const PIXELATED = 128; // pictures up to this size are enlarged without blur
+const PIXELATED = 128; // up to this size, zooming in is to see the pixels themselves
 
 export const pictureAddress = (row, size) => address(`/api/rows/${row}/picture`, { size });
 

@@ -124,6 +124,7 @@ function stage(example) {
 function magnify(wanted) {
   zoom = wanted >= ZOOMS.length ? 0 : Math.max(0, wanted);
   byId("content")?.style.setProperty("--zoom", ZOOMS[zoom]);
+  byId("content")?.classList.toggle("zoomed", zoom > 0);
 }
 
 function panel(example) {
@@ -143,9 +144,9 @@ function change(example) {
   return h(
     "p",
     { class: "change" },
-    h("span", { class: "part" }, h("small", {}, "given"), labelled(example.given, "given")),
+    h("span", { class: "side" }, h("small", {}, "given"), labelled(example.given, "given")),
     h("span", { class: "arrow", "aria-hidden": "true" }, "→"),
-    h("span", { class: "part" }, h("small", {}, "suggested"), labelled(example.suggested, role(example.suggested, example))),
+    h("span", { class: "side" }, h("small", {}, "suggested"), labelled(example.suggested, role(example.suggested, example))),
   );
 }
 
