@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from simifeat.dataset import Dataset, Labels, check_ids, hash_array, hash_labels
 from simifeat.errors import InputError
+from simifeat.groups import copies_of, group_codes, make_kin
 from simifeat.judge import Judge
 from simifeat.neighbors import Graph, Neighbors, as_neighbors, find_neighbors
 from simifeat.neighbors.parallel import usable_threads
@@ -42,6 +43,7 @@ def detect(
     transition: str | Transition | None = None,
     neighbors: Neighbors | Graph | None = None,
     ids: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     seed: Seed = 0,
     n_threads: int | None = None,
     progress: Progress | None = None,
@@ -58,7 +60,9 @@ def detect(
 
     ``labels`` may be of any one type and come back as given. ``transition`` is an estimator
     (``"ml"``, ``"hoc"``) or a known ``Transition``. ``preset`` is ``"paper"`` or ``"official"``.
-    ``on_neighbors`` is given what was found before it is judged, each epoch's neighbours in turn.
+    Rows of one of ``groups`` [n] do not vote for each other, nor do copies of one example, see
+    ``simifeat.groups``. ``on_neighbors`` is given what was found before it is judged, each epoch's
+    neighbours in turn.
     ``choices`` are the further fields of ``simifeat.settings.Settings``.
 
     The same input, seed and version give the same verdicts to the byte, on any number of threads.
@@ -88,23 +92,32 @@ def detect(
     digest = hashlib.sha256()
     hash_labels(digest, encoded)
     engines: dict[str, Any] = {}
+    group_of = None if groups is None else group_codes(groups, len(encoded.codes))
     if neighbors is not None:
         names = check_ids(ids, len(encoded.codes))
         graph = as_neighbors(neighbors, len(encoded.codes))
         hash_array(digest, graph.index)
         engines = _engine_of(graph)
+        kin = make_kin(group_of, None)
+        if kin.codes:
+            graph = kin.drop(graph, judge.n_searched)
+            engines["kept_apart"] = kin.counts_left(graph, settings.n_neighbors)
         if on_neighbors is not None:
             on_neighbors(graph)
         judge.epoch(graph, judge.rounds(), _stage(progress, "judging"))
     else:
         one, epochs = _epochs(features)
+        wanted = judge.n_searched if one else max(settings.n_neighbors, 2)
         for each in epochs:
             dataset = Dataset.from_arrays(each, encoded, ids)
             names = dataset.ids
             hash_array(digest, dataset.features)
+            seen = dataset.features[: settings.max_rows]
+            copies = copies_of(seen, wanted) if settings.duplicates == "apart" else None
+            kin = make_kin(None if group_of is None else group_of[: len(seen)], copies)
             graph = find_neighbors(
-                dataset.features[: settings.max_rows],
-                judge.n_searched if one else max(settings.n_neighbors, 2),
+                seen,
+                kin.n_searched(wanted, len(seen)),
                 settings.metric,
                 settings.engine,
                 n_threads=n_threads,
@@ -112,6 +125,9 @@ def detect(
                 progress=_stage(progress, "neighbours"),
             )
             engines = _engine_of(graph)
+            if kin.codes:
+                graph = kin.drop(graph, wanted)
+                engines["kept_apart"] = kin.counts_left(graph, settings.n_neighbors)
             if on_neighbors is not None:
                 on_neighbors(graph)
             rounds = judge.rounds() if one else rounds_of_everybody(1)

@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from simifeat.errors import InputError
+from simifeat.groups import Duplicates
 from simifeat.neighbors.base import Metric
 from simifeat.neighbors.find import Engine
 from simifeat.rank import Cut
@@ -53,6 +54,8 @@ class Settings:
     """Which estimator gives T and p."""
     transition_options: Mapping[str, Any] = field(default_factory=dict)
     """Further named options of that estimator."""
+    duplicates: Duplicates = "apart"
+    """Whether copies of one example, rows with equal features, vote for each other."""
     cut: Cut = "floor"
     """How rank turns a rate into a cut: the floor(rate * N_j) lowest, or the percentile."""
     posterior_jitter: float = 0.0
@@ -108,6 +111,7 @@ _CHOICES: dict[str, Any] = {
     "center_weight": CenterWeight,
     "sampling": Sampling,
     "transition": Estimator,
+    "duplicates": Duplicates,
     "cut": Cut,
 }
 _DEFAULT_K = {"vote": 10, "rank": 10, "propagate": 30}
@@ -118,6 +122,7 @@ PRESETS: dict[str, Mapping[str, Any]] = {
         "k": 10,
         "n_epochs": 21,
         "transition": "hoc",
+        "duplicates": "vote",
     },
     "official": {
         "method": "rank",
@@ -127,6 +132,7 @@ PRESETS: dict[str, Mapping[str, Any]] = {
         "center": "within_k",
         "center_weight": "extrapolate",
         "sampling": "none",
+        "duplicates": "vote",
         "transition": "hoc",
         "transition_options": {
             "sample_size": 15_000,
