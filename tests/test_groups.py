@@ -118,8 +118,8 @@ def test_a_group_wider_than_the_search_leaves_its_members_fewer_voters():
     assert Kin((np.zeros(10_000, np.int64),)).n_searched(30, 10_000) == 512
     assert Kin((np.zeros(4_000_000, np.int64),)).n_searched(30, 4_000_000) == 33
     features, labels, _ = points(2)
-    groups = np.where(np.arange(90) < 80, 7, 8)
-    verdicts = detect(None, labels, neighbors=find_neighbors(features, 5), groups=groups, k=5)
+    groups, graph = np.where(np.arange(90) < 80, 7, 8), find_neighbors(features, 5)
+    verdicts = detect(None, labels, neighbors=graph, groups=groups, k=5, transition=KNOWN)
     assert verdicts.metadata["kept_apart"]["n_alone"] > 0
 
 
