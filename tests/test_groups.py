@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles import brute_neighbors
-from simifeat import InputError, detect
+from simifeat import InputError, Verdicts, detect
+from simifeat.cli import main
 from simifeat.groups import Kin, copies_of, group_codes, make_kin
 from simifeat.neighbors import find_neighbors
 from simifeat.transition import Transition
@@ -126,7 +127,7 @@ def test_a_group_wider_than_the_search_leaves_its_members_fewer_voters():
 def test_missing_groups_stand_alone():
     nan = float("nan")
     np.testing.assert_array_equal(
-        group_codes(np.array(["a", None, "a", "", nan, nan], object), 6), [0, 1, 0, 3, 4, 5]
+        group_codes(np.array(["a", None, "a", "", nan, nan], object), 6), [0, 1, 0, 2, 3, 4]
     )
 
 
@@ -145,3 +146,44 @@ def test_groups_that_cannot_be_used(groups, message):
     with pytest.raises(InputError) as caught:
         detect(np.eye(3), [0, 1, 1], groups=groups)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("form", ["csv", "npz", "txt"])
+def test_groups_from_files(form, tmp_path):
+    features, labels, rng = points(3)
+    groups = [f"p{g}" for g in rng.integers(0, 20, len(labels))]
+    if form == "npz":
+        path, option = tmp_path / "data.npz", "patient"
+        np.savez(path, features=features, label=labels, patient=np.array(groups))
+    else:
+        path, option = tmp_path / "data.csv", "patient"
+        rows = zip(features.tolist(), labels.tolist(), groups, strict=True)
+        head = "x0,x1,x2,label,patient" if form == "csv" else "x0,x1,x2,label"
+        tails = [[label, group][: 1 + (form == "csv")] for _, label, group in rows]
+        lines = [
+            ",".join(map(str, [*f, *tail]))
+            for f, tail in zip(features.tolist(), tails, strict=True)
+        ]
+        path.write_text("\n".join([head, *lines]))
+    if form == "txt":
+        option = str(tmp_path / "groups.txt")
+        (tmp_path / "groups.txt").write_text("\n".join(groups))
+    out = tmp_path / "out.parquet"
+    main(["detect", str(path), "--labels", "label", "--groups", option, "-o", str(out)])
+    direct = detect(features, labels, groups=groups)
+    np.testing.assert_array_equal(Verdicts.load(out).p_corrupted, direct.p_corrupted)
+    plain = detect(features, labels)
+    assert (plain.p_corrupted != direct.p_corrupted).any()
+
+
+def test_a_group_column_of_numbers_is_no_feature(tmp_path):
+    features, labels, rng = points(3)
+    groups = rng.integers(0, 20, len(labels))
+    lines = ["x0,x1,x2,label,x3"]
+    for row, label, group in zip(features.tolist(), labels, groups, strict=True):
+        lines.append(",".join(map(str, [*row, label, group])))
+    (tmp_path / "data.csv").write_text("\n".join(lines))
+    out = tmp_path / "out.parquet"
+    main(["detect", str(tmp_path / "data.csv"), "--groups", "x3", "-o", str(out)])
+    direct = detect(features, labels, groups=groups)
+    np.testing.assert_array_equal(Verdicts.load(out).p_corrupted, direct.p_corrupted)

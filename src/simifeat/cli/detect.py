@@ -49,6 +49,7 @@ def _choice(kind: Any) -> click.Choice[str]:
 @click.option("--engine", type=_choice(Engine), help="How neighbours are searched.")
 @click.option("--weights", type=_choice(Weights), help="What a neighbour's vote counts.")
 @click.option("--center", type=_choice(Center), help="Whether an example votes for itself.")
+@click.option("--groups", metavar="COL|FILE", help="Rows of a group do not vote for each other.")
 @click.option(
     "--transition", type=_choice(Estimator), help="Estimator of the noise; ml by default."
 )
@@ -73,6 +74,7 @@ def command(
     features: str | None,
     extractor: str | None,
     id: str | None,
+    groups: str | None,
     **choices: Any,
 ) -> int | None:
     """Say which labels of SOURCE are probably corrupted.
@@ -92,6 +94,7 @@ def command(
             features,
             extractor,
             id,
+            groups,
             n_epochs=choices["n_epochs"] or 1,
             seed=seed,
             progress=progress,
@@ -101,6 +104,7 @@ def command(
             examples.features,
             examples.labels,
             ids=examples.ids,
+            groups=examples.groups,
             seed=seed,
             n_threads=n_threads,
             progress=progress,

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simifeat.cli.options import tell
+from simifeat.errors import InputError
 from simifeat.io import Source, open_source
+from simifeat.io.group_column import read_groups
 from simifeat.io.source import Progress, Skipped
 from simifeat.neighbors.base import Metric
 
@@ -29,6 +31,8 @@ class Examples:
     metric: Metric | None
     origin: Mapping[str, Any]
     """What ``simifeat clean`` needs to find the rows again; stored with the verdicts."""
+    groups: NDArray[Any] | None = None
+    """[n], where they were asked for."""
 
 
 def load(
@@ -37,15 +41,19 @@ def load(
     features: str | None = None,
     extractor: str | None = None,
     id: str | None = None,
+    groups: str | None = None,
     *,
     n_epochs: int = 1,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Examples:
     """Open and read a source; what was guessed or left out is told on stderr."""
-    source = open_source(path, labels, features, extractor, id, n_epochs=n_epochs, seed=seed)
+    source = open_source(
+        path, labels, features, extractor, id, groups, n_epochs=n_epochs, seed=seed
+    )
     tell(source.notes)
     given = source.labels
+    grouped = None if groups is None else read_groups(path, groups)
     read = source.load_features(progress)
     tell(read.notes)
     _tell_skipped(read.skipped)
@@ -62,7 +70,14 @@ def load(
         rows = read.kept
         origin["not_judged"] = np.setdiff1d(np.arange(len(given)), rows).tolist()
         origin["skipped"] = [{"name": item.name, "reason": item.reason} for item in read.skipped]
-    return Examples(source, read.matrix, given[rows], ids[rows], read.metric, origin)
+    if grouped is not None:
+        if len(grouped) != len(given):
+            raise InputError(
+                f"there are {len(grouped)} groups in {groups} for {len(given)} rows; "
+                "give one group a row"
+            )
+        grouped = grouped[rows]
+    return Examples(source, read.matrix, given[rows], ids[rows], read.metric, origin, grouped)
 
 
 def _tell_skipped(skipped: tuple[Skipped, ...]) -> None:

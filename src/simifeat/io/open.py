@@ -32,6 +32,7 @@ def open_source(
     features: str | None = None,
     extractor: str | None = None,
     id: str | None = None,
+    groups: str | None = None,
     *,
     n_epochs: int = 1,
     seed: int = 0,
@@ -45,7 +46,7 @@ def open_source(
     reader = READERS.get(kind_of(place), "")
     module, _, function = reader.partition(":")
     opener = getattr(importlib.import_module(module), function)
-    return opener(Request(place, labels, features, extractor, id, n_epochs, seed))
+    return opener(Request(place, labels, features, extractor, id, groups, n_epochs, seed))
 
 
 def kind_of(path: Path) -> str:

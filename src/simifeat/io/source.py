@@ -29,6 +29,8 @@ class Request:
     """What turns records into features."""
     id: str | None = None
     """The column or key that holds the ids."""
+    groups: str | None = None
+    """The column that holds the groups, or a file of them: no feature."""
     n_epochs: int = 1
     """Epochs of features wanted, where the reader can make them differ."""
     seed: int = 0

@@ -74,7 +74,8 @@ class TableSource:
         wanted = self._request.features
         if wanted is not None and is_file_name(wanted, self._file.schema.names):
             return features_of_file(wanted, len(self.labels))
-        taken = [name for name in (self._label, self._id, CLEAN_LABEL) if name is not None]
+        given = (self._label, self._id, self._request.groups, CLEAN_LABEL)
+        taken = [name for name in given if name is not None]
         taken += [name for name in self._file.schema.names if is_label(name)]  # never a feature
         choice = choose_columns(self._file, self._request, taken)
         return read_columns(self._file, choice, len(self.labels), self._request, progress)
