@@ -11,8 +11,9 @@ import numpy as np
 from simifeat.dataset import Labels
 from simifeat.detect import detect
 from simifeat.distributed.cost import Budget
-from simifeat.distributed.inputs import BadShard, Input
+from simifeat.distributed.inputs import BadShard
 from simifeat.distributed.job import Job
+from simifeat.distributed.opening import open_input
 from simifeat.distributed.stages import STAGES, load_graph
 from simifeat.distributed.work import Work
 from simifeat.errors import InputError
@@ -159,7 +160,7 @@ def _plan(
     settings = Settings.resolve(preset, **{**named, "engine": "approximate"})
     if settings.max_rows is not None:
         raise InputError("max_rows has no meaning here; give fewer files")
-    opened = Input.open(source, labels, features, id, skipped)
+    opened = open_input(source, labels, features, id, skipped)
     encoded = Labels.encode(opened.labels())
     k = Judge(encoded, settings, None, np.random.SeedSequence(seed)).n_searched
     k = min(k, opened.n - 1)

@@ -75,7 +75,7 @@ def read_columns(
         )
     if choice.kind == "lists":
         return Features(_read_lists(file, choice.names[0], n, progress), notes=choice.notes)
-    if _is_numbered(choice.names):
+    if is_numbered(choice.names):
         return Features(
             _read_numbers(file, choice.names, n, np.float32, progress), None, choice.notes
         )
@@ -115,7 +115,7 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _is_numbered(names: Sequence[str]) -> bool:
+def is_numbered(names: Sequence[str]) -> bool:
     """Whether columns are the dimensions of one vector: alike but for a number, as x0, x1, x2."""
     return len(names) > 1 and len({re.sub(r"\d+", "#", name) for name in names}) == 1
 
