@@ -36,6 +36,7 @@ _HEADERS: Mapping[str, str] = {
 }
 _ENTRANCE = (
     '<!doctype html><html lang="en"><title>simifeat</title>'
+    '<link rel="icon" href="/static/icon.png">'
     '<meta http-equiv="refresh" content="0; url=/">'
 )
 

@@ -31,6 +31,7 @@ def _write(material: Material, file: BinaryIO) -> None:
                 "category_id": int(finished.label[row]) + 1,
                 "bbox": [0, 0, width, height],
                 "area": width * height,
+                "segmentation": [],
                 "iscrowd": 0,
             }
 

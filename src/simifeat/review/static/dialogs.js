@@ -17,6 +17,8 @@ const KEYS = [
   ["G", "grid, or one by one"],
   ["C", "double-check"],
   ["/", "search"],
+  ["F", "filters; Tab to the next one, Esc to leave"],
+  ["E", "export and import"],
   ["In the grid", "arrows to move, Space to choose, Shift+arrows for a range, Ctrl+A for all, Enter to look"],
 ];
 

@@ -26,10 +26,13 @@ export function replace(parent, ...children) {
 
 export const count = (n) => Math.round(n).toLocaleString("en");
 
-// Never "100 %" or "0 %" for what is not quite certain.
+// A probability: never "100 %" or "0 %", for nothing is quite certain.
+export function likely(p) {
+  if (p > 0.9985) return "> 99.8 %";
+  return p < 0.0015 ? "< 0.2 %" : percent(p);
+}
+
 export function percent(share) {
-  if (share > 0.999 && share < 1) return "> 99.9 %";
-  if (share < 0.001 && share > 0) return "< 0.1 %";
   return `${(100 * share).toFixed(share > 0.1 && share < 0.985 ? 0 : 1).replace(/\.0$/, "")} %`;
 }
 

@@ -42,7 +42,7 @@ function form() {
     field("Said by", h("select", { id: "by", onchange: (event) => set({ by: event.target.value }) })),
     field("Order", select("order", { suspicious: "most suspicious first", uncertain: "most uncertain first", row: "as in the dataset" })),
     field("Rows", select("scope", { flagged: "flagged", all: "all" })),
-    h("button", { type: "button", class: "quiet", onclick: clear }, "Clear filters"),
+    h("button", { type: "button", class: "quiet", onclick: () => apply({}) }, "Clear filters"),
   );
 }
 
@@ -81,8 +81,9 @@ function chooseStates() {
   set({ states: boxes.map((box) => box.value).join(" ") });
 }
 
-function clear() {
-  store.filter = {};
+// Go through rows that are like `filter`, and no others.
+export function apply(filter) {
+  store.filter = filter;
   draw(changed);
   changed();
 }

@@ -1,11 +1,11 @@
 // The grid: many rows at once, chosen by key or mouse and decided together.
 import { get } from "./api.js";
-import { bdi, byId, count, h, percent, plural, replace } from "./dom.js";
+import { bdi, byId, count, h, likely, plural, replace } from "./dom.js";
 import { alone, answerFor, decide, step } from "./decide.js";
 import { chooseLabel } from "./choose.js";
 import { labelled, role, stateBadge, thumbnail } from "./example.js";
 import { button } from "./one.js";
-import { keepPlace, store } from "./store.js";
+import { className, keepPlace, store } from "./store.js";
 
 const PAGE = 48;
 let page = { rows: [], total: 0, offset: 0 };
@@ -115,11 +115,21 @@ function card(example, place) {
   return h(
     "li",
     { class: `card ${example.state}${chosen.has(example.row) ? " chosen" : ""}`, "data-row": String(example.row), onclick: () => walkTo(place) },
-    h("div", { class: "cardtop" }, box, bdi(example.id, { class: "id" }), h("span", { class: "p" }, percent(example.p_now))),
+    h("div", { class: "cardtop" }, box, bdi(example.id, { class: "id" }), h("span", { class: "p" }, likely(example.p_now))),
     h("button", { type: "button", class: "look", "aria-label": `Look at ${example.id}`, onclick: () => openOne(example.row) }, thumbnail(example)),
     h("p", { class: "small" }, labelled(example.given, "given"), " → ", labelled(example.suggested, role(example.suggested, example))),
     stateBadge(example),
+    said(example),
   );
+}
+
+// Who decided it; of a conflict, who says what.
+function said(example) {
+  const words = example.voices.map((voice) => {
+    const what = voice.action === "relabel" ? className(voice.label) : voice.action;
+    return example.state === "conflict" ? `${voice.reviewer}: ${what}` : voice.reviewer;
+  });
+  return words.length ? bdi([...new Set(words)].join(" · "), { class: "who" }) : null;
 }
 
 async function answer(action, label) {

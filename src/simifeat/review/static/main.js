@@ -31,7 +31,7 @@ async function start() {
   filters.draw(() => {
     store.row = null;
     store.offset = 0;
-    show(store.view);
+    show(store.view === "check" ? "grid" : store.view);
   });
   document.addEventListener("keydown", onKey);
   if (!store.reviewer) await askName();
@@ -116,6 +116,11 @@ function actionOf(name) {
       byId("filters").open = true;
       byId("words").focus();
     },
+    f: () => {
+      byId("filters").open = true;
+      byId("pair").focus();
+    },
+    e: () => byId("export").click(),
     "?": help,
   };
   return keys[name] ?? everywhere[name];

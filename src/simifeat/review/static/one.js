@@ -1,6 +1,6 @@
 // One by one: the example on the stage, the reason beside it, every decision a key.
 import { get } from "./api.js";
-import { bdi, byId, h, key, percent, replace, say } from "./dom.js";
+import { bdi, byId, h, key, likely, replace, say } from "./dom.js";
 import { alone, answerFor, decide, step, WORDS } from "./decide.js";
 import { chooseLabel } from "./choose.js";
 import { labelled, large, pictureAddress, role, stateBadge, thumbnail } from "./example.js";
@@ -152,12 +152,12 @@ function change(example) {
 
 function meter(example) {
   const moved = Math.abs(example.p_now - example.p) >= 0.02;
-  const text = `${percent(example.p_now)} likely wrong`;
+  const text = `${likely(example.p_now)} likely wrong`;
   return h(
     "div",
     { class: "meter" },
     h("meter", { min: "0", max: "1", value: String(example.p_now), "aria-label": text }),
-    h("span", {}, text, moved ? h("span", { class: "faint" }, ` (${percent(example.p)} before your decisions)`) : ""),
+    h("span", {}, text, moved ? h("span", { class: "faint" }, ` (${likely(example.p)} before your decisions)`) : ""),
   );
 }
 

@@ -1,7 +1,7 @@
 // How far the review is, and how many errors are expected to be left.
 import { get } from "./api.js";
 import { byId, count, h, percent, replace } from "./dom.js";
-import { drawReviewers } from "./filters.js";
+import { apply, drawReviewers } from "./filters.js";
 import { SIGNS } from "./decide.js";
 import { STATES, store } from "./store.js";
 
@@ -38,6 +38,11 @@ function bar(found) {
   return h("div", { class: "stack", role: "img", "aria-label": `Decisions: ${text}` }, ...parts);
 }
 
+// Conflicts are few and wait for somebody: one press shows them.
+function conflicts(n) {
+  return h("button", { type: "button", class: "inline", onclick: () => apply({ states: "conflict" }) }, `${count(n)} in conflict`);
+}
+
 function sentence(found) {
   const left = found.errors_left;
   const words = [h("strong", {}, `${count(found.n_answered)} of ${count(found.n_flagged)}`), " flags decided"];
@@ -48,7 +53,7 @@ function sentence(found) {
     ` errors left in the flags (${count(left.low)}–${count(left.high)})`,
     ` · about ${count(found.errors_unflagged)} in the rows not flagged`,
   );
-  if (found.states.conflict) words.push(" · ", h("strong", {}, `${count(found.states.conflict)} in conflict`));
+  if (found.states.conflict) words.push(" · ", conflicts(found.states.conflict));
   if (found.looking.length) words.push(` · also here: ${found.looking.join(", ")}`);
   return words;
 }
