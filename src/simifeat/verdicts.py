@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas
 
     from simifeat.beliefs import Beliefs
+    from simifeat.explain import Explanation
     from simifeat.nearest_file import Nearest
     from simifeat.neighbors import Neighbors
 
@@ -87,16 +88,28 @@ class Verdicts:
             **self.extra,
         }
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """A data frame of one row an example."""
-        pandas = require("pandas", extra="pandas")
-        return pandas.DataFrame(self.columns())
+    def explain(self, row: int) -> Explanation:
+        """Why ``row`` was judged as it was: who was asked, what they said, what decided."""
+        from simifeat.explain import explain
 
-    def save(self, path: str | PathLike[str]) -> None:
+        return explain(self, row)
+
+    def with_evidence(self) -> Verdicts:
+        """The same with columns of evidence: the runner-up, the threshold, the neighbours."""
+        from simifeat.explain import evidence_columns
+
+        return replace(self, extra={**self.extra, **evidence_columns(self)})
+
+    def to_pandas(self, evidence: bool = False) -> pandas.DataFrame:
+        """A data frame of one row an example, on request with columns of evidence."""
+        pandas = require("pandas", extra="pandas")
+        return pandas.DataFrame((self.with_evidence() if evidence else self).columns())
+
+    def save(self, path: str | PathLike[str], evidence: bool = False) -> None:
         """Write a .parquet, .csv or .jsonl file, and its metadata beside it as JSON."""
         from simifeat.verdict_files import save_verdicts
 
-        save_verdicts(self, path)
+        save_verdicts(self.with_evidence() if evidence else self, path)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Verdicts:
