@@ -7,6 +7,8 @@ as in the package its weights come from.
 
 from __future__ import annotations
 
+from typing import Any
+
 from simifeat.features.layers import Layers, Weights
 
 WIDTH = 1280
@@ -26,6 +28,12 @@ _STAGES = (  # repeats, kernel, stride, expansion
 def build_efficientnet_lite0(weights: Weights) -> bytes:
     """The ONNX file: ``pixels`` uint8 [n, h, w, 3] to ``features`` float32 [n, 1280]."""
     layers = Layers("efficientnet_lite0", weights)
+    describe_efficientnet_lite0(layers)
+    return layers.model()
+
+
+def describe_efficientnet_lite0(layers: Any) -> None:
+    """The network on ``Layers``, or on ``TorchLayers`` to train it."""
     value = layers.pixels(MEAN, STD)
     value = _conv(layers, value, "_conv_stem", "_bn0", kernel=3, stride=2)
     number = 0
@@ -38,18 +46,17 @@ def build_efficientnet_lite0(weights: Weights) -> bytes:
             number += 1
     value = _conv(layers, value, "_conv_head", "_bn1")
     layers.features(layers.node("ReduceMean", value, axes=[2, 3], keepdims=0), WIDTH)
-    return layers.model()
 
 
 def _block(
-    layers: Layers,
-    value: str,
+    layers: Any,
+    value: Any,
     name: str,
     kernel: int,
     stride: int,
     expansion: int,
     keeps_shape: bool,
-) -> str:
+) -> Any:
     """Inverted bottleneck: widen, filter each channel, narrow; added to what came in."""
     inside = value
     if expansion > 1:
@@ -62,14 +69,14 @@ def _block(
 
 
 def _conv(
-    layers: Layers,
-    value: str,
+    layers: Any,
+    value: Any,
     name: str,
     norm: str,
     kernel: int = 1,
     stride: int = 1,
     groups: int = 1,
-) -> str:
+) -> Any:
     """Convolution with "same" padding, the odd pixel after, batch norm and ReLU6."""
     total = kernel - stride  # at 224 pixels every stride divides the size
     pads = (total // 2, total - total // 2) if kernel > 1 else (0, 0)

@@ -98,6 +98,10 @@ class Layers:
         bounds = (self.constant(np.array(bound, np.float32)) for bound in (low, high))
         return self.node("Clip", value, *bounds)
 
+    def max_pool(self, value: str) -> str:
+        """The largest of 3 x 3, every second."""
+        return self.node("MaxPool", value, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+
     def linear(self, value: str, name: str) -> str:
         """x W' + b over the last axis."""
         return self.affine(
