@@ -5,11 +5,14 @@ A detector is a function ``(features, labels, *, seed, **options) -> Verdicts``.
 
 from __future__ import annotations
 
-import importlib
+import hashlib
+import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
+import simifeat
 from simifeat.errors import InputError
 from simifeat.verdicts import Verdicts
 
@@ -55,10 +58,20 @@ DETECTORS: dict[str, Detector] = {
         {"preset": "paper", "method": "rank"},
         takes="neighbors",
     ),
-    "propagate": Detector(
-        "propagate", "simifeat.detect:detect", {"method": "propagate"}, takes="neighbors"
-    ),
+    "propagate": Detector("propagate", "simifeat.detect:detect", {"method": "propagate"}),
 }
+
+
+def code_mark(entry: Detector) -> str:
+    """Fingerprint of the source a detector's verdicts come from: the numeric core and its own."""
+    own = importlib.util.find_spec(entry.place.partition(":")[0])
+    files = {Path(own.origin)} if own is not None and own.origin is not None else set()
+    for folder in ("", "neighbors", "baselines"):
+        files.update((Path(simifeat.__file__).parent / folder).glob("*.py"))
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def detector(name: str) -> Detector:

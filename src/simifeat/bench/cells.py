@@ -32,6 +32,10 @@ class Cell:
     """Unique within a run and fit for a file name."""
     inputs: Mapping[str, Any]
     """Plain values; a stored result made from others is computed anew."""
+    code: str = ""
+    """Fingerprint of the source that computes it."""
+    same_code: bool = False
+    """Whether a result that other source made is computed anew, too."""
 
 
 @dataclass(frozen=True)
@@ -50,19 +54,31 @@ class Store:
     folder: Path
 
     def load(self, cell: Cell) -> Result | None:
-        """The result of ``cell`` if it is there and was made from the same inputs."""
-        path = self._path(cell)
-        try:
-            stored = json.loads(path.read_text(encoding="utf-8"))
-        except (FileNotFoundError, json.JSONDecodeError):
+        """The result of ``cell`` if it is there and as good as one computed now."""
+        stored = self._stored(cell)
+        if stored is None or (cell.same_code and stored["code"] != cell.code):
             return None
-        same = stored.get("inputs") == json.loads(json.dumps(cell.inputs))
-        return stored["result"] if same else None
+        return stored["result"]
+
+    def has_other_code(self, cell: Cell) -> bool:
+        """Whether the result that is there was made by other source."""
+        stored = self._stored(cell)
+        return stored is not None and stored["code"] != cell.code
 
     def save(self, cell: Cell, result: Result) -> None:
         """Write the result whole."""
-        content = json.dumps({"inputs": cell.inputs, "result": result}, indent=1)
+        stored = {"inputs": cell.inputs, "code": cell.code, "result": result}
+        content = json.dumps(stored, indent=1)
         write_bytes(self._path(cell), (content + "\n").encode())
+
+    def _stored(self, cell: Cell) -> dict[str, Any] | None:
+        """What is there, if it was made from the same inputs."""
+        try:
+            stored = json.loads(self._path(cell).read_text(encoding="utf-8"))
+        except (FileNotFoundError, json.JSONDecodeError):
+            return None
+        same = stored.get("inputs") == json.loads(json.dumps(cell.inputs))
+        return stored if same else None
 
     def _path(self, cell: Cell) -> Path:
         return self.folder / f"{cell.name}.json"
@@ -72,6 +88,9 @@ def run(groups: Sequence[Group], store: Store, n_jobs: int, say: Say) -> dict[st
     """Results by cell name; only what ``store`` lacks is computed, in ``n_jobs`` processes."""
     store.folder.mkdir(parents=True, exist_ok=True)
     cells = [cell for group in groups for cell in group.cells]
+    older = sum(not cell.same_code and store.has_other_code(cell) for cell in cells)
+    if older:
+        say(f"{older} of the cells there were made by other code; --again computes them anew")
     pending = [(group, missing) for group in groups if (missing := _missing(group, store))]
     count = _Count(len(cells), sum(len(missing) for _, missing in pending), say)
     if n_jobs == 1 or len(pending) <= 1:

@@ -12,20 +12,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simifeat.baselines.registry import detector
+from simifeat.baselines.registry import code_mark, detector
 from simifeat.baselines.training import Remembering, Trainer
 from simifeat.bench.cells import Cell, Group, Result, Save, Say
-from simifeat.bench.data import FeatureFile, fingerprint, label_sets, subset
+from simifeat.bench.data import FeatureFile, fingerprint, subset
 from simifeat.bench.graphs import graph_of, load_graph
 from simifeat.bench.grid import Figure, Grid
+from simifeat.bench.noisy import NoisyLabels
 from simifeat.bench.paper import DATASET_TITLES, NOISE_TITLES
 from simifeat.errors import NotIdentifiable
 from simifeat.metrics import average_precision, detection_scores, expected_calibration_error
 from simifeat.verdicts import Verdicts
-from simifeat.version import __version__
 
 
-def scores(verdicts: Verdicts, clean_labels: NDArray[Any], seconds: float) -> dict[str, Any]:
+def scores(verdicts: Verdicts, clean_labels: NDArray[Any]) -> dict[str, Any]:
     """Everything measured of one detection, figures in [0, 1]."""
     counts = detection_scores(verdicts.is_corrupted, verdicts.labels, clean_labels)
     return {
@@ -40,14 +40,13 @@ def scores(verdicts: Verdicts, clean_labels: NDArray[Any], seconds: float) -> di
             verdicts.p_corrupted, verdicts.labels, clean_labels
         ),
         "noise_rate_estimate": verdicts.transition.noise_rate,
-        "seconds": round(seconds, 2),
     }
 
 
 def groups(
     table: str,
     file: FeatureFile,
-    labels_folder: Path,
+    labels: NoisyLabels,
     noises: Sequence[str],
     methods: Sequence[str],
     seeds: Sequence[int],
@@ -55,32 +54,33 @@ def groups(
     store: Path,
     make_trainer: Callable[[], Trainer],
     say: Say,
+    again: Sequence[str] = (),
 ) -> list[Group]:
-    """One group for each noise and seed on the features of ``file``; methods are its cells."""
+    """One group for each noise and seed on the features of ``file``; methods are its cells.
+
+    A cell of a method in ``again`` is computed anew if other code made its result.
+    """
     rows = subset(file.n_examples, limit)
     graph = graph_of(file, rows, store, say)
-    sets = label_sets(labels_folder, file.dataset)
     found = []
     for seed in seeds:
         for noise in noises:
-            labels = sets[noise] if rows is None else sets[noise][rows]
+            mark = fingerprint(labels.draw(noise, seed, rows))
             cells = []
             for method in methods:
                 entry = detector(method)
                 inputs = {
-                    "version": __version__,
+                    "method": method,
                     "features": graph.features,
-                    "labels": fingerprint(labels),
+                    "labels": mark,
                     "detector": entry.place,
                     "options": dict(entry.options),
                     "trainer": repr(make_trainer()) if entry.takes == "trainer" else None,
                     "seed": seed,
                 }
                 name = cell_name(table, file, noise, method, seed)
-                cells.append(Cell(name, {"method": method, **inputs}))
-            work = partial(
-                compute, file, labels_folder, noise, rows, graph.path, make_trainer, seed
-            )
+                cells.append(Cell(name, inputs, code_mark(entry), method in again))
+            work = partial(compute, file, labels, noise, rows, graph.path, make_trainer, seed)
             found.append(Group(tuple(cells), work))
     return found
 
@@ -93,7 +93,7 @@ def cell_name(table: str, file: FeatureFile, noise: str, method: str, seed: int)
 
 def compute(
     file: FeatureFile,
-    labels_folder: Path,
+    noisy: NoisyLabels,
     noise: str,
     rows: NDArray[np.int64] | None,
     graph: Path,
@@ -102,10 +102,12 @@ def compute(
     cells: tuple[Cell, ...],
     save: Save,
 ) -> None:
-    """Run the methods of ``cells`` one after the other on the same features and labels."""
+    """Run the methods of ``cells`` one after the other on the same features and labels.
+
+    A training that several share counts for the first of them.
+    """
     features = file.load(rows)
-    sets = label_sets(labels_folder, file.dataset)
-    labels, clean = (sets[name] if rows is None else sets[name][rows] for name in (noise, "clean"))
+    labels, clean = noisy.draw(noise, seed, rows), noisy.clean(rows)
     shared: dict[str, dict[str, Any]] = {
         "": {},
         "trainer": {"trainer": Remembering(make_trainer())},
@@ -114,12 +116,16 @@ def compute(
     for cell in cells:
         entry = detector(cell.inputs["method"])
         detect = entry.load()
-        began = time.perf_counter()
+        began, cpu = time.perf_counter(), time.process_time()
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always", NotIdentifiable)
             verdicts = detect(features, labels, seed=seed, **entry.options, **shared[entry.takes])
-        result = scores(verdicts, clean, time.perf_counter() - began)
-        save(cell, {**result, "notes": sorted({str(each.message) for each in heard})})
+        times = {
+            "seconds": round(time.perf_counter() - began, 2),
+            "cpu_seconds": round(time.process_time() - cpu, 2),
+        }
+        notes = {"notes": sorted({str(each.message) for each in heard})}
+        save(cell, {**scores(verdicts, clean), **times, **notes})
 
 
 def column_title(dataset: str, noise: str) -> str:

@@ -1,9 +1,7 @@
 """Features and labels for the tables, from a folder of plain files.
 
-    <dataset>_<extractor>.npy   features [n, d], such as cifar10_clip.npy
-    *_labels.npz                arrays [n] named <dataset>_<noise>, and the truth, <dataset>_clean
-
-The noise names of the paper's settings are ``human``, ``symm60``, ``asym30`` and ``inst40``.
+<dataset>_<extractor>.npy   features [n, d], such as cifar10_clip.npy
+*_labels.npz                arrays [n] named <dataset>_<noise>, and the truth, <dataset>_clean
 """
 
 from __future__ import annotations
@@ -18,8 +16,6 @@ from numpy.typing import NDArray
 
 from simifeat.dataset import feature_matrix
 from simifeat.errors import InputError
-
-PAPER_NOISE = ("human", "symm60", "asym30", "inst40")
 
 
 @dataclass(frozen=True)
@@ -80,14 +76,6 @@ def label_sets(folder: Path, dataset: str) -> dict[str, NDArray[Any]]:
             f"array {dataset}_clean"
         )
     return sets
-
-
-def chosen_noise(sets: dict[str, NDArray[Any]], dataset: str, wanted: tuple[str, ...]) -> None:
-    """Refuse a noise that is not there."""
-    for name in wanted:
-        if name not in sets or name == "clean":
-            known = ", ".join(sorted(set(sets) - {"clean"})) or "none"
-            raise InputError(f"there are no labels {dataset}_{name}; noise of {dataset}: {known}")
 
 
 def subset(n_examples: int, limit: int | None) -> NDArray[np.int64] | None:

@@ -12,7 +12,7 @@ from simifeat.bench.data import feature_files, label_sets, subset
 from simifeat.bench.graphs import graph_of, load_graph
 from simifeat.bench.grid import Figure, Grid
 from simifeat.bench.paper import DATASET_TITLES
-from simifeat.bench.pictures import EXTRACTORS, extracted, has_pictures
+from simifeat.bench.pictures import EXTRACTORS, with_extracted
 from simifeat.bench.plots import plot_lines
 from simifeat.bench.report import write_table
 from simifeat.theory import clusterability_curve, vote_lower_bound
@@ -32,11 +32,8 @@ def figure3(
     say: Say = lambda _: None,
 ) -> list[Grid]:
     """Write figure3.* to ``output`` and give back delta_k and the bound at a few k."""
-    files = feature_files(data, datasets)
-    if pictures is not None:
-        for dataset in datasets:
-            if has_pictures(pictures, dataset):
-                files += extracted(pictures, dataset, output / "features", extractors, say)
+    given = feature_files(data, datasets)
+    files = with_extracted(given, pictures, datasets, output / "features", extractors, say)
     cells = output / "cells"
     cells.mkdir(parents=True, exist_ok=True)
     deltas: dict[str, tuple[Sequence[float], Sequence[float]]] = {}

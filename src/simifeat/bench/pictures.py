@@ -70,6 +70,24 @@ def extracted(
     return files
 
 
+def with_extracted(
+    files: list[FeatureFile],
+    folder: Path | None,
+    datasets: tuple[str, ...],
+    output: Path,
+    names: tuple[str, ...],
+    say: Say,
+) -> list[FeatureFile]:
+    """``files`` and, if there is a ``folder`` of pictures, the features made of them."""
+    if folder is None:
+        return files
+    there = [dataset for dataset in datasets if has_pictures(folder, dataset)]
+    if not there:
+        raise InputError(f"{folder} holds the pictures of none of {', '.join(datasets)}")
+    made = [each for name in there for each in extracted(folder, name, output, names, say)]
+    return [*files, *made]
+
+
 def pixels(pictures: Pictures) -> Pictures:
     """The pixels themselves, [n, 3072]."""
     return pictures.reshape(len(pictures), -1)

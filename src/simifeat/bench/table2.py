@@ -7,10 +7,11 @@ from pathlib import Path
 
 from simifeat.baselines.linear import LinearTrainer
 from simifeat.baselines.registry import DETECTORS, detector
-from simifeat.bench.cells import Say, Store, run
+from simifeat.bench.cells import Group, Say, Store, run
 from simifeat.bench.compare import f1_grid, groups
-from simifeat.bench.data import chosen_noise, feature_files, label_sets, one_extractor
+from simifeat.bench.data import feature_files, one_extractor
 from simifeat.bench.grid import Grid
+from simifeat.bench.noisy import PAPER_NOISE, NoisyLabels
 from simifeat.bench.paper import TABLE2
 from simifeat.bench.plots import plot_against_paper
 from simifeat.bench.report import write_table
@@ -23,9 +24,10 @@ def table2(
     datasets: tuple[str, ...] = ("cifar10", "cifar100"),
     extractor: str | None = None,
     methods: tuple[str, ...] = tuple(DETECTORS),
-    noises: tuple[str, ...] = ("human", "symm60", "asym30", "inst40"),
+    noises: tuple[str, ...] = PAPER_NOISE,
     seeds: Sequence[int] = (0, 1, 2),
     limit: int | None = None,
+    again: tuple[str, ...] = (),
     n_jobs: int = 1,
     say: Say = lambda _: None,
 ) -> list[Grid]:
@@ -33,16 +35,15 @@ def table2(
     for method in methods:
         detector(method).load()
     files = one_extractor(feature_files(data, datasets), extractor)
-    for file in files:
-        chosen_noise(label_sets(data, file.dataset), file.dataset, noises)
+    labels = [NoisyLabels(data, file) for file in files]
+    for each in labels:
+        for noise in noises:
+            each.check(noise)
     store = Store(output / "cells")
-    work = [
-        group
-        for file in files
-        for group in groups(
-            "table2", file, data, noises, methods, seeds, limit, store.folder, LinearTrainer, say
-        )
-    ]
+    work: list[Group] = []
+    for file, each in zip(files, labels, strict=True):
+        choices = (noises, methods, seeds, limit, store.folder, LinearTrainer, say, again)
+        work += groups("table2", file, each, *choices)
     results = run(work, store, n_jobs, say)
     what = f"on features of {', '.join(sorted({file.extractor for file in files}))}"
     arguments = ("table2", files, noises, methods, seeds, TABLE2)

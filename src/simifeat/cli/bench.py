@@ -71,6 +71,11 @@ def _options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         "seeds": click.option(
             "--seeds", default="3", show_default=True, callback=_seeds, help="How many, or which."
         ),
+        "again": click.option(
+            "--again",
+            callback=_names,
+            help="Methods whose cells are computed anew where other code made them.",
+        ),
         "limit": click.option("--limit", type=click.IntRange(20), help="So many examples only."),
         "jobs": click.option(
             "--jobs", "n_jobs", type=click.IntRange(1), help="Processes; by default one a core."
@@ -103,7 +108,18 @@ def _print(grids: list[Any], output: Path) -> None:
 
 
 @command.command()
-@_options("data", "output", "datasets", "extractor", "methods", "noises", "seeds", "limit", "jobs")
+@_options(
+    "data",
+    "output",
+    "datasets",
+    "extractor",
+    "methods",
+    "noises",
+    "seeds",
+    "limit",
+    "again",
+    "jobs",
+)
 def table2(**choices: Any) -> None:
     """Every method on the same fixed features."""
     from simifeat.bench.table2 import table2 as compute
@@ -122,6 +138,7 @@ def table2(**choices: Any) -> None:
     "noises",
     "seeds",
     "limit",
+    "again",
     "jobs",
 )
 def table3(**choices: Any) -> None:
