@@ -294,7 +294,8 @@ def test_demo(capsys):
     shown = [line.split() for line in out.splitlines() if line.startswith("  simifeat")]
     assert len(shown) >= 2
     for command in shown:
-        assert run(capsys, *command[1:])[0] == 0
+        if command[1] != "review":  # it serves until somebody stops it
+            assert run(capsys, *command[1:])[0] == 0
 
 
 # What bad input gets
