@@ -42,14 +42,18 @@ class Kin:
         bound = min(MAX_SEARCHED, _MOST_ENTRIES // n_examples)
         return min(wanted + others, max(wanted, bound))
 
-    def drop(self, neighbors: Neighbors, k: int) -> Neighbors:
-        """The nearest ``k`` that may vote; a row with fewer ends in index -1, similarity 0."""
+    def drop(self, neighbors: Neighbors, k: int, first: int = 0) -> Neighbors:
+        """The nearest ``k`` that may vote; a row with fewer ends in index -1, similarity 0.
+
+        ``neighbors`` may be those of some rows only, from row ``first`` on.
+        """
         index, similarity = neighbors.index.copy(), neighbors.similarity.copy()
         for start in range(0, len(index), _BLOCK):
             near, worth = index[start : start + _BLOCK], similarity[start : start + _BLOCK]
             out = np.zeros(near.shape, bool)
             for codes in self.codes:
-                out |= codes[near] == codes[start : start + len(near), None]
+                own = codes[first + start : first + start + len(near)]
+                out |= codes[near] == own[:, None]
             out |= near < 0
             near[out], worth[out] = -1, 0
             order = np.argsort(out, axis=1, kind="stable")  # the others move up, in their order
@@ -78,15 +82,20 @@ def make_kin(groups: NDArray[np.int64] | None, copies: NDArray[np.int64] | None)
 
 
 def copies_of(features: NDArray[np.float32], k: int) -> NDArray[np.int64] | None:
-    """Which rows [n] are copies of one example: rows of ``features`` [n, d] equal to the bit.
+    """Which rows [n] are copies of one example: rows of ``features`` [n, d] equal to the bit."""
+    return copies_among(find_groups(features).of, k)
+
+
+def copies_among(equal: NDArray[np.int64], k: int) -> NDArray[np.int64] | None:
+    """``equal`` [n], the number of the distinct row that each row equals, if that makes copies.
 
     None where equal rows are no copies but a value that many examples share, as in a table of few
     columns with few values: fewer distinct rows than a fifth of all, or than ``k`` can be asked.
     """
-    found = find_groups(features)
-    if found.n <= k or found.n * _FEW_DISTINCT < len(features):
+    n_distinct = int(equal.max()) + 1
+    if n_distinct <= k or n_distinct * _FEW_DISTINCT < len(equal):
         return None
-    return found.of
+    return equal
 
 
 def group_codes(groups: ArrayLike, n_examples: int) -> NDArray[np.int64]:

@@ -73,8 +73,8 @@ def fit_hoc(
     """The T and p of the lowest objective that the descent came by; ``loss`` is that objective.
 
     The classes of the model carry no names: any order of them fits alike. They get the order in
-    which labels are right as often as can be. ``start`` is an earlier (T, p). If some class still bears another label more often
-    than its own, the descent starts again from somewhere else.
+    which labels are right as often as can be. ``start`` is an earlier (T, p). If some class still
+    bears another label more often than its own, the descent starts again from somewhere else.
     """
     k = triples.n_classes
     moments = Moments(triples)

@@ -12,7 +12,7 @@ them possible: the work grows with the support, not with K^2.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,11 +59,13 @@ class Support:
 
     def by_row(self, values: Array) -> Array:
         """Sum over each row, [K]."""
-        return np.bincount(self.rows, weights=values, minlength=self.n_classes)
+        weighted: Any = np.bincount(self.rows, weights=values, minlength=self.n_classes)
+        return weighted
 
     def by_column(self, values: Array) -> Array:
         """Sum over each column, [K]."""
-        return np.bincount(self.columns, weights=values, minlength=self.n_classes)
+        weighted: Any = np.bincount(self.columns, weights=values, minlength=self.n_classes)
+        return weighted
 
     def spread(self, model: Model) -> Array:
         """w [K] with T[i, a] = w_i g_a off the support."""
