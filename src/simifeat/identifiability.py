@@ -40,8 +40,9 @@ class Agreement:
     def measure(cls, triples: Triples) -> Agreement:
         """Pool the three pairs of every triple.
 
-        The standard error takes every triple for one pair, and doubles the variance: the pairs of
-        a triple share labels, and mutual neighbours count twice.
+        Among strangers, 1[a = b] - f_a - f_b + F has the variance F - 2 sum_j f_j^3 + F^2 and is
+        uncorrelated between pairs, even those that share a label. No more than three of the 3n
+        pairs are the same two examples on average, so they count as n.
         """
         k, n = triples.n_classes, triples.n_triples
         frequency = np.zeros(k)
@@ -54,7 +55,8 @@ class Agreement:
         chance = float((frequency**2).sum())
         if chance >= 1.0 or not n:
             return cls(0.0, 0.0, frequency)
-        error = np.sqrt(2 * chance * (1 - chance) / n)
+        variance = chance - 2 * float((frequency**3).sum()) + chance**2
+        error = np.sqrt(variance / n)
         return cls((share - chance) / (1 - chance), float((share - chance) / error), frequency)
 
     @property
