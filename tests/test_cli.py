@@ -240,13 +240,29 @@ def test_clean_drops_or_relabels(capsys, data):
     wrong = frame["label"] != frame["clean_label"]
     run(capsys, "detect", data, "-o", "out.parquet")
     code, out, _ = run(capsys, "clean", "out.parquet", "-o", "dropped.csv")
-    assert (code, out) == (0, "12 rows dropped, 108 kept\n")
+    assert (code, out) == (
+        0,
+        "0 labels changed, 12 rows dropped, 108 of 120 rows kept\n"
+        "12 flagged rows without a decision were dropped (--action)\n",
+    )
     assert pd.read_csv("dropped.csv").equals(frame[~wrong].reset_index(drop=True))
     _, out, _ = run(capsys, "clean", "out.parquet", "-o", "new.csv", "--action", "relabel")
-    assert out == "12 of 120 labels changed\n"
+    assert out == (
+        "12 labels changed, 0 rows dropped, 120 of 120 rows kept\n"
+        "12 flagged rows without a decision were relabelled as suggested (--action)\n"
+    )
     assert pd.read_csv("new.csv")["label"].tolist() == frame["clean_label"].tolist()
     facts = json.loads(run(capsys, "clean", "out.parquet", "-o", "new.csv", "--json")[1])
-    assert facts == {"n_dropped": 12, "n_relabelled": 0, "written": ["new.csv"]}
+    assert facts == {
+        "n_rows": 120,
+        "n_kept": 108,
+        "n_dropped": 12,
+        "n_relabelled": 0,
+        "n_decided": 0,
+        "n_undecided": 12,
+        "undecided": "drop",
+        "written": ["new.csv"],
+    }
 
 
 def test_clean_finds_data_that_moved(capsys, data):

@@ -25,7 +25,7 @@ COMMANDS: Mapping[str, str] = {
     "fitness": "Say whether the features of SOURCE are good enough, and for which k.",
     "report": "Write a page to look at, and the same facts as JSON.",
     "review": "Go through the flagged rows of OUT on a page and decide about them.",
-    "clean": "Apply the verdicts of OUT: drop corrupted rows, or relabel them.",
+    "clean": "Apply what was decided in a review of OUT, or its verdicts without one.",
     "corrupt": "Corrupt the labels of SOURCE on purpose, to measure a detector.",
     "bench": "Run a table or figure of the paper, its own figures beside ours.",
 }

@@ -81,6 +81,7 @@ class Examples:
         if isinstance(content, str):
             raise Unreadable("a text where a picture should be")
         picture = decode_to_fit(content, size)
+        picture.info.clear()  # comments, places and profiles would be written along
         file = io.BytesIO()
         if max(picture.size) <= _LOSSLESS:
             picture.save(file, "PNG")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -22,6 +23,7 @@ _KIND = "JSON lines"
 _HEAD_ROWS = 100
 _BLOCK_BYTES = 1 << 26  # no row can be longer
 _BATCH_ROWS = 1 << 14
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 class JsonlFile:
@@ -103,15 +105,30 @@ class JsonlFile:
                 number += 1
 
     def _read(self, schema: pa.Schema) -> pa.Table:
-        return pj.read_json(
-            self.path,
-            pj.ReadOptions(block_size=_BLOCK_BYTES),
-            pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
-        )
+        try:
+            return pj.read_json(
+                self.path,
+                pj.ReadOptions(block_size=_BLOCK_BYTES),
+                pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
+            )
+        except pa.ArrowInvalid as error:
+            if "surrogate" not in str(error):
+                raise
+        rows = list(self._rows())  # slower, but takes halves of characters
+        columns = [pa.array([_whole(row.get(f.name)) for row in rows], f.type) for f in schema]
+        return pa.table(columns, schema=schema)
+
+
+def _whole(value: Any) -> Any:
+    """``value`` with halves of characters, which no encoding takes, spelled out as in \\ud83d."""
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False)
+    return json.dumps(value) if _HALF.search(text) else text
 
 
 def _kind(value: Any) -> pa.DataType | None:
