@@ -20,6 +20,15 @@ from simifeat.features.views import random_view
 SMALL = {"depth": 10, "width": 4, "batch_size": 16}
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    """What is this small is slower on several."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 def pictures(n=48, size=16):
     return np.stack([picture(seed, size) for seed in range(n)])
 
@@ -75,12 +84,13 @@ def test_training_brings_views_of_one_picture_together():
             for seed in (8, 9)
         ]
         found = [extractor.run(list(view.numpy())) for view in views]
-        return float(contrast(torch.from_numpy(np.concatenate(found)), 0.1))
+        return float(contrast(torch.from_numpy(np.concatenate(found)), 0.2))
 
-    none = train_simclr(shown, n_epochs=0, **SMALL)
-    some = train_simclr(shown, n_epochs=12, progress=lambda *s: told.append(s), **SMALL)
-    assert loss_of(some) < loss_of(none) - 0.1
-    assert told[-1] == ("SimCLR", 48, 48)
+    shape = SMALL | {"width": 8, "learning_rate": 3e-3}
+    none = train_simclr(shown, n_epochs=0, **shape)
+    some = train_simclr(shown, n_epochs=30, progress=lambda *s: told.append(s), **shape)
+    assert loss_of(some) < loss_of(none) - 0.3
+    assert told[-1] == ("SimCLR", 120, 120)
 
 
 def test_a_run_that_was_cut_ends_as_one_that_was_not(tmp_path):

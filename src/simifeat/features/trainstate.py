@@ -12,11 +12,13 @@ from simifeat.errors import require
 from simifeat.features.torchlayers import as_arrays
 from simifeat.io.atomic import replacing
 
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq", "momentum_buffer")  # of AdamW, and of SGD
+
 
 def write_state(
     place: Path | None, settings: str, tensors: dict[str, Any], optimiser: Any, n_done: int
 ) -> None:
-    """Keep weights and moments of Adam after ``n_done`` epochs; None keeps nothing."""
+    """Keep weights and the moments of the optimiser after ``n_done`` epochs; None keeps nothing."""
     if place is None:
         return
     arrays: dict[str, Any] = {f"weights/{k}": value for k, value in as_arrays(tensors).items()}
@@ -33,16 +35,16 @@ def read_state(place: Path | None, settings: str, tensors: dict[str, Any], optim
     if place is None or not place.exists():
         return 0
     try:
-        with np.load(place, allow_pickle=False) as kept:
+        with place.open("rb") as file, np.load(file, allow_pickle=False) as kept:
             if str(kept["settings"]) != settings:
                 return 0
             arrays = {name: kept[name] for name in kept.files}
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):  # damaged: start anew
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):  # damaged: start anew
         return 0
     with torch.no_grad():
         for name, tensor in tensors.items():
             tensor.copy_(torch.from_numpy(arrays[f"weights/{name}"]))
-            keys = [key for key in ("step", "exp_avg", "exp_avg_sq") if f"{key}/{name}" in arrays]
+            keys = [key for key in _MOMENTS if f"{key}/{name}" in arrays]
             if keys:
                 optimiser.state[tensor] = {
                     key: torch.as_tensor(arrays[f"{key}/{name}"]).to(
