@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import subprocess
+import sys
 import zipfile
 from contextlib import suppress
 from pathlib import Path
@@ -357,6 +359,24 @@ def test_a_byte_that_flipped_is_read_or_refused(tmp_path, name, data):
     path.write_bytes(good[:position] + bytes([value]) + good[position + 1 :])
     with suppress(InputError):
         read(path, labels=str(tmp_path / "y.npy"))
+
+
+def test_no_zeroed_byte_of_a_parquet_ends_the_process(tmp_path):
+    """In a process of its own: damaged statistics of a column once made pyarrow abort it."""
+    good = _good_file(tmp_path / "data.parquet")
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom simifeat.errors import InputError\n"
+        "from simifeat.io.parquet import ParquetFile\n"
+        "path, good = Path(sys.argv[1]), Path(sys.argv[1]).read_bytes()\n"
+        "for place in range(len(good)):\n"
+        "    path.write_bytes(good[:place] + bytes(1) + good[place + 1:])\n"
+        "    try:\n        ParquetFile(path)\n    except InputError:\n        pass\n"
+        "print(place + 1)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "data.parquet"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (0, f"{len(good)}\n"), done.stderr
 
 
 def _good_file(path: Path) -> bytes:

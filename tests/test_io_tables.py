@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from simifeat.errors import InputError, OutputError
@@ -313,11 +314,14 @@ def test_a_copy_without_changes_reads_the_same(tmp_path, ending):
         max_size=8,
     )
 )
+@example(["", "\r"])
 @pytest.mark.parametrize("ending", [".csv", ".jsonl"])
 def test_any_text_survives_a_copy(tmp_path_factory, ending, texts):
     folder = tmp_path_factory.mktemp("copy")
     frame = pd.DataFrame({"label": ["a"] * len(texts), "note": texts, "x": range(len(texts))})
     path = write(frame, folder / f"data{ending}")
+    if ending == ".csv":  # unquoted, a carriage return would end its row
+        frame.to_csv(path, index=False, quoting=csv.QUOTE_ALL)
     n = len(texts)
     open_source(path).write_edited(folder / f"copy{ending}", edit(range(n), [True] * n, True))
     before, after = (

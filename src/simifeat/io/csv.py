@@ -8,7 +8,7 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ from simifeat.io.values import text_values
 
 _HEAD_BYTES = 1 << 20  # enough to tell the types of the columns
 _BLOCK_BYTES = 1 << 26  # no row can be longer
+_BOTH = "\r\n"  # Python's writer quotes a sign of a line's end only if it is in its own line end
 
 
 class CsvFile:
@@ -72,7 +73,8 @@ class CsvFile:
             encoding = "utf-8-sig" if first.startswith(codecs.BOM_UTF8) else "utf-8"
             target = io.TextIOWrapper(file, encoding, newline="")
             ending = "\r\n" if first.endswith(b"\r\n") else "\n"
-            writer = csv.writer(target, delimiter=self._delimiter, lineterminator=ending)
+            rows = _Rows(target, ending)
+            writer = csv.writer(rows, delimiter=self._delimiter, lineterminator=_BOTH)
             with _cells_of_any_length():
                 old = (row for row in csv.reader(source, delimiter=self._delimiter) if row)
                 writer.writerows(_edited(old, texts, keep))
@@ -114,6 +116,17 @@ class CsvFile:
         except pa.ArrowInvalid as error:
             return str(error)
         return ""
+
+
+class _Rows:
+    """Takes rows that end in both signs of a line's end, and writes them with ``ending``."""
+
+    def __init__(self, file: TextIO, ending: str) -> None:
+        self._file, self._ending = file, ending
+
+    def write(self, row: str) -> int:
+        """Write one row, as Python's csv hands it on."""
+        return self._file.write(row.removesuffix(_BOTH) + self._ending)
 
 
 def _delimiter(path: Path) -> str:

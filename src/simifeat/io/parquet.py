@@ -29,8 +29,7 @@ class ParquetFile:
             self.schema = file.schema_arrow
             if not file.metadata.num_rows:
                 raise InputError(f"{path} is empty: 0 rows; there is nothing to check")
-            self._leaves = _leaf_sizes(file.metadata)
-            self._n_rows = file.metadata.num_rows
+            self._row_bytes = _bytes_of(file.metadata) // file.metadata.num_rows + 1
 
     def first(self, name: str) -> Any:
         """The first cell of a column."""
@@ -53,8 +52,7 @@ class ParquetFile:
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Columns ``names``, some rows at a time."""
-        size = sum(self._leaves.get(name, 0) for name in names) // self._n_rows + 1  # a row
-        n_rows = max(1, min(_MOST_ROWS, _BATCH_BYTES // size))
+        n_rows = max(1, min(_MOST_ROWS, _BATCH_BYTES // self._row_bytes))
         with reading(self.path, _KIND), pq.ParquetFile(self.path, pre_buffer=False) as file:
             yield from file.iter_batches(n_rows, columns=list(names))
 
@@ -86,16 +84,13 @@ def _with_columns(table: pa.Table, columns: Mapping[str, pa.ChunkedArray], start
     return table
 
 
-def _leaf_sizes(metadata: Any) -> dict[str, int]:
-    """Uncompressed bytes of every column."""
-    sizes: dict[str, int] = {}
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        for j in range(group.num_columns):
-            leaf = group.column(j)
-            name = leaf.path_in_schema.split(".")[0]
-            sizes[name] = sizes.get(name, 0) + leaf.total_uncompressed_size
-    return sizes
+def _bytes_of(metadata: Any) -> int:
+    """Uncompressed bytes of all columns.
+
+    Not asked column by column: pyarrow ends the process where a column's statistics are damaged.
+    """
+    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
+    return max(0, sum(group.total_byte_size for group in groups))
 
 
 def _codec(name: str) -> str:
