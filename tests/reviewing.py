@@ -30,15 +30,12 @@ def judged(path, n=60, names=NAMES, seed=0, ids=None, source=None):
     wrong = rng.permutation(n)[: n // 5]
     given = clean.copy()
     given[wrong] = (given[wrong] + 1) % 3
-    heard = []
-    verdicts = simifeat.detect(
-        features, names[given], ids=ids, k=5, seed=0, on_neighbors=heard.append
-    )
+    verdicts = simifeat.detect(features, names[given], ids=ids, k=5, seed=0)
     if source is not None:
         about = {"path": str(source), **dict.fromkeys(("labels", "features", "extractor", "id"))}
         verdicts = replace(verdicts, metadata={**verdicts.metadata, "source": about})
     verdicts.save(path)
-    save_nearest(path, verdicts, heard[0])
+    save_nearest(path, verdicts)
     return verdicts
 
 

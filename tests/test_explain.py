@@ -126,7 +126,7 @@ def test_loaded_verdicts_explain_what_is_kept_beside_them(verdicts, tmp_path):
     kept = int(np.flatnonzero(~verdicts.is_corrupted)[0])
     with pytest.raises(InputError, match="the neighbours are not known: the verdicts were loaded"):
         simifeat.Verdicts.load(path).explain(int(flagged[0]))
-    save_nearest(path, verdicts, verdicts.neighbors)
+    save_nearest(path, verdicts)
     loaded = simifeat.Verdicts.load(path)
     found = loaded.explain(int(flagged[0]))
     assert {w.row for w in found.witnesses} == set(

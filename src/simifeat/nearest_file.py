@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simifeat.errors import InputError
 from simifeat.io.atomic import replacing
 from simifeat.io.reading import reading
 from simifeat.neighbors import Neighbors
@@ -51,9 +52,11 @@ def nearest_path(verdicts: Path) -> Path:
     return verdicts.with_name(f"{verdicts.stem}.nearest.npz")
 
 
-def save_nearest(path: Path, verdicts: Verdicts, neighbors: Neighbors) -> None:
+def save_nearest(path: Path, verdicts: Verdicts) -> None:
     """Keep the neighbours of the rows flagged in ``verdicts``, which are saved at ``path``."""
-    nearest = Nearest.of(neighbors, np.flatnonzero(verdicts.is_corrupted))
+    if not isinstance(verdicts.neighbors, Neighbors):
+        raise InputError("the neighbours are known after detect alone, not after loading a file")
+    nearest = Nearest.of(verdicts.neighbors, np.flatnonzero(verdicts.is_corrupted))
     with replacing(nearest_path(path)) as (file,):
         np.savez_compressed(
             file,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ from simifeat.io.atomic import replacing
 from simifeat.io.names import CLEAN_LABEL
 from simifeat.metrics import average_precision, detection_scores
 from simifeat.nearest_file import save_nearest
-from simifeat.neighbors import Neighbors
 from simifeat.verdicts import Verdicts
 
 _NAMES = np.array(
@@ -55,7 +53,6 @@ def command(output: str, seed: int) -> None:
     truth = _write_digits(table, seed)
     click.echo(f"1. {table}: {len(truth):,} handwritten digits, a quarter of the labels corrupted")
     click.echo(f"2. simifeat detect {table} -o {found}\n")
-    neighbors: deque[Neighbors] = deque(maxlen=1)
     with progress_line() as progress:
         examples = load(str(table), progress=progress)
         verdicts = detect(
@@ -65,11 +62,10 @@ def command(output: str, seed: int) -> None:
             metric=examples.metric,
             seed=seed,
             progress=progress,
-            on_neighbors=neighbors.append,
         )
     verdicts = replace(verdicts, metadata={**verdicts.metadata, "source": examples.origin})
     verdicts.save(found)
-    save_nearest(found, verdicts, neighbors[0])
+    save_nearest(found, verdicts)
     click.echo(verdicts.summary())
     click.echo("\n3. " + "\n   ".join(_measured(verdicts, truth)))
     click.echo(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
 from simifeat.cli import EXIT_GATE
 from simifeat.cli.loading import load
@@ -20,10 +20,13 @@ from simifeat.cli.options import (
     threads_option,
 )
 from simifeat.cli.progress import progress_line
+from simifeat.cli.scaled import Scale, scale_options
 from simifeat.detect import detect
+from simifeat.errors import InputError
 from simifeat.io.atomic import check_target
+from simifeat.io.source import Progress
 from simifeat.nearest_file import save_nearest
-from simifeat.neighbors.base import Metric, Neighbors
+from simifeat.neighbors.base import Metric
 from simifeat.neighbors.find import Engine
 from simifeat.settings import Estimator, Method, Preset
 from simifeat.soft_labels import Center, Weights
@@ -59,6 +62,7 @@ def _choice(kind: Any) -> click.Choice[str]:
     type=click.FloatRange(0, 1),
     help="Exit with 1 if a larger share of the labels looks corrupted.",
 )
+@scale_options
 @seed_option
 @threads_option
 @json_option
@@ -75,6 +79,12 @@ def command(
     extractor: str | None,
     id: str | None,
     groups: str | None,
+    memory: int | None,
+    cluster: str | None,
+    work: str | None,
+    resume: bool,
+    skip_bad: bool,
+    dry_run: bool,
     **choices: Any,
 ) -> int | None:
     """Say which labels of SOURCE are probably corrupted.
@@ -82,47 +92,40 @@ def command(
     Prints a summary; -o writes one verdict a row. SOURCE is a table (.csv, .tsv, .parquet,
     .jsonl), features (.npy, .npz) or a folder of pictures.
     """
+    scale = Scale(memory, cluster, work, resume, skip_bad, dry_run)
+    staged = scale.is_asked(path)
+    where: dict[str, Any] = {"labels": labels, "features": features, "id": id, "groups": groups}
+    how = {"seed": seed, "n_threads": n_threads, **choices}
+    if staged and extractor is not None:
+        raise InputError(
+            "--extractor has no meaning for a staged run, which reads features; "
+            "leave out --memory, --cluster and --work"
+        )
+    if dry_run:
+        scale.forecast(path, as_json, **where, **how)
+        return None
     if output is not None:
         check_verdict_target(Path(output))
     if report is not None:
         check_target(Path(report))
-    neighbors: deque[Neighbors] = deque(maxlen=1)
     with progress_line() as progress:
-        examples = load(
-            path,
-            labels,
-            features,
-            extractor,
-            id,
-            groups,
-            n_epochs=choices["n_epochs"] or 1,
-            seed=seed,
-            progress=progress,
-        )
-        choices["metric"] = choices["metric"] or examples.metric
-        verdicts = detect(
-            examples.features,
-            examples.labels,
-            ids=examples.ids,
-            groups=examples.groups,
-            seed=seed,
-            n_threads=n_threads,
-            progress=progress,
-            on_neighbors=neighbors.append,
-            **choices,
-        )
-    verdicts = replace(verdicts, metadata={**verdicts.metadata, "source": examples.origin})
+        if staged:
+            verdicts = scale.detect(path, output, progress, **where, **how)
+            known = None
+        else:
+            verdicts, known = _detect(path, extractor, progress, **where, **how)
     written = []
     if output is not None:
         verdicts.save(output)
-        save_nearest(Path(output), verdicts, neighbors[0])  # the reasons that review shows
+        save_nearest(Path(output), verdicts)  # the reasons that review shows
         written.append(output)
     if report is not None:
         from simifeat.report import write_report
 
-        known = examples.features if isinstance(examples.features, np.ndarray) else None
         write_report(verdicts, Path(report), known)
         written.append(report)
+    if staged:
+        scale.forget(output)
     tripped = fail_above is not None and verdicts.corrupted_rate > fail_above
     if as_json:
         print_json(_facts(verdicts) | {"written": written, "gate_tripped": tripped})
@@ -134,6 +137,45 @@ def command(
         return None
     click.echo(f"gate: {verdicts.corrupted_rate:.2%} is above {fail_above:.2%}", err=True)
     return EXIT_GATE
+
+
+def _detect(
+    path: str,
+    extractor: str | None,
+    progress: Progress | None,
+    *,
+    labels: str | None,
+    features: str | None,
+    id: str | None,
+    groups: str | None,
+    seed: int,
+    **choices: Any,
+) -> tuple[Verdicts, NDArray[Any] | None]:
+    """Verdicts on a source that fits into memory, and its features if they are one array."""
+    examples = load(
+        path,
+        labels,
+        features,
+        extractor,
+        id,
+        groups,
+        n_epochs=choices["n_epochs"] or 1,
+        seed=seed,
+        progress=progress,
+    )
+    choices["metric"] = choices["metric"] or examples.metric
+    verdicts = detect(
+        examples.features,
+        examples.labels,
+        ids=examples.ids,
+        groups=examples.groups,
+        seed=seed,
+        progress=progress,
+        **choices,
+    )
+    known = examples.features if isinstance(examples.features, np.ndarray) else None
+    about = {**verdicts.metadata, "source": examples.origin}
+    return replace(verdicts, metadata=about), known
 
 
 def _facts(verdicts: Verdicts) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from simifeat.dataset import check_lengths
 from simifeat.distributed.shards import open_table, read_npy, read_table, values_of
 from simifeat.errors import InputError
-from simifeat.io.other_files import labels_of_file
+from simifeat.io.other_files import is_file_name, labels_of_file
 
 _ENDS = 1 << 20
 
@@ -52,6 +52,8 @@ class Input:
     label: str
     """Column of the labels, or their file."""
     id: str | None
+    group: str | None = None
+    """Column of the groups, or their file."""
 
     @property
     def n(self) -> int:
@@ -103,9 +105,19 @@ class Input:
         """Ids [n]; row numbers where there are none."""
         return np.arange(self.n) if self.id is None else self._values(self.id)
 
+    def groups(self) -> NDArray[Any] | None:
+        """Groups as given [n], if there are any."""
+        if self.group is None:
+            return None
+        if self.columns and not is_file_name(self.group, ()):
+            return self._values(self.group)
+        values = labels_of_file(self.group)
+        check_lengths(self.n, len(values))
+        return values
+
     def fingerprint(self) -> str:
         """Of names, sizes, times and the ends of all files: another content, another run."""
-        digest = hashlib.sha256(repr((self.columns, self.label, self.id)).encode())
+        digest = hashlib.sha256(repr((self.columns, self.label, self.id, self.group)).encode())
         paths = [shard.path for shard in self.shards]
         beside = [] if self.columns else [shard.labels or self.label for shard in self.shards]
         for path in [*paths, *map(Path, dict.fromkeys(beside))]:

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from simifeat.distributed.cost import Budget
 from simifeat.distributed.inputs import Input
 from simifeat.distributed.work import Table, Work
 from simifeat.settings import Settings
 from simifeat.version import __version__
-
-PART_BYTES = 1 << 26
-"""Features a part of the rows holds, about."""
 
 
 @dataclass(frozen=True)
@@ -25,16 +23,15 @@ class Job:
     settings: Settings
     seed: int
     k: int
-    """Neighbours searched for a row."""
-    rows_together: int
-    """Rows at home in the cells searched at once; changes memory, never the result."""
+    """Neighbours wanted for a row, of those that may vote."""
+    budget: Budget
     work: Work
 
     @property
     def n_parts(self) -> int:
         """Parts of the rows; they change memory, never the result."""
         n, d = self.input.n, self.input.d
-        return max(1, min(n // 2, -(-n * d * 4 // PART_BYTES)))
+        return max(1, min(n // 2, -(-n * d * 4 // self.budget.part_bytes)))
 
     def bounds(self, part: int) -> tuple[int, int]:
         """First row of a part, and the first after it."""
@@ -50,8 +47,8 @@ class Job:
             self.settings.to_dict(),
             self.seed,
             self.k,
-            self.rows_together,
-            PART_BYTES,
+            self.budget.part_bytes,
+            self.budget.search_bytes,
         ]
         return hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from simifeat.distributed.inputs import BadShard, Input, Shard
@@ -11,6 +12,7 @@ from simifeat.distributed.shards import ENDINGS, TableShard, first_cell, npy_sha
 from simifeat.errors import InputError
 from simifeat.io.embeddings import is_embedding
 from simifeat.io.names import CLEAN_LABEL, guess_id, guess_label, is_index, is_label, require_name
+from simifeat.io.other_files import is_file_name
 from simifeat.io.table_features import is_numbered
 from simifeat.io.values import is_number
 
@@ -20,6 +22,7 @@ def open_input(
     labels: str | None = None,
     features: str | None = None,
     id: str | None = None,
+    groups: str | None = None,
     skip: frozenset[Path] = frozenset(),
 ) -> Input:
     """The rows of ``source``: a path, or a pattern such as ``shards/*.parquet``.
@@ -31,8 +34,10 @@ def open_input(
     if not paths:
         raise InputError(f"none of the {len(every)} files of {source} can be used")
     if every[0].suffix.lower() == ".npy":
-        return _open_npy(every, paths, labels)
-    return _open_tables(paths, labels, features, id)
+        opened = _open_npy(every, paths, labels)
+    else:
+        opened = _open_tables(paths, labels, features, id, groups)
+    return replace(opened, group=groups)
 
 
 def _matching(source: str) -> list[Path]:
@@ -90,11 +95,16 @@ def _open_npy(every: Sequence[Path], paths: Sequence[Path], labels: str | None) 
 
 
 def _open_tables(
-    paths: Sequence[Path], labels: str | None, features: str | None, id: str | None
+    paths: Sequence[Path],
+    labels: str | None,
+    features: str | None,
+    id: str | None,
+    groups: str | None,
 ) -> Input:
     shards: list[Shard] = []
     first, width = 0, None
     columns: tuple[str, ...] = ()
+    column: str | None = None
     for path in paths:
         try:
             table = open_table(path)
@@ -102,8 +112,9 @@ def _open_tables(
             if not shards:
                 labels = guess_label(names, path) if labels is None else labels
                 id = guess_id([name for name in names if name != labels]) if id is None else id
-                columns = _choose(table, names, (labels, id), features)
-            for name in (str(labels), *columns, *([id] if id else [])):
+                column = groups if groups and not is_file_name(groups, names) else None
+                columns = _choose(table, names, (labels, id, column), features)
+            for name in (str(labels), *columns, *filter(None, (id, column))):
                 require_name(name, names, path)
             found = len(columns)
             if is_embedding(table.schema.field(columns[0]).type):

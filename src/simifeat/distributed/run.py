@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -10,11 +11,11 @@ import numpy as np
 
 from simifeat.dataset import Labels
 from simifeat.detect import detect
-from simifeat.distributed.cost import Budget
+from simifeat.distributed.cost import Budget, Size, disk, products_per_second, seconds
 from simifeat.distributed.inputs import BadShard
 from simifeat.distributed.job import Job
 from simifeat.distributed.opening import open_input
-from simifeat.distributed.stages import STAGES, load_graph
+from simifeat.distributed.stages import STAGES, load_graph, load_kin
 from simifeat.distributed.work import Work
 from simifeat.errors import InputError
 from simifeat.judge import Judge
@@ -60,6 +61,47 @@ class Threads:
         run_in_threads(work, numbers, self.n_threads, progress, len(numbers))
 
 
+@dataclass(frozen=True)
+class Forecast:
+    """What a run will cost."""
+
+    size: Size
+    budget: Budget
+    memory: int
+    """Bytes at most, in each process that works."""
+    disk: int
+    """Bytes in the work folder."""
+    seconds: float
+    """On this machine, or on as many cores like these as take part."""
+
+    @classmethod
+    def of(cls, size: Size, budget: Budget) -> Forecast:
+        """From the size of the input, and the speed of this machine."""
+        rate = products_per_second(size.d) * budget.n_threads
+        return cls(
+            size, budget, budget.memory(size), disk(size), seconds(size, rate, budget.n_threads)
+        )
+
+
+def forecast_files(
+    source: str,
+    *,
+    labels: str | None = None,
+    features: str | None = None,
+    id: str | None = None,
+    groups: str | None = None,
+    memory: int | None = None,
+    seed: int = 0,
+    n_threads: int | None = None,
+    **choices: Any,
+) -> Forecast:
+    """What ``detect_files`` with the same arguments will cost; only headers and labels are read."""
+    where = (source, "", labels, features, id, groups)
+    job, encoded = _plan(*where, memory, seed, n_threads, choices, frozenset())
+    size = Size(job.input.n, job.input.d, job.k, encoded.n_classes)
+    return Forecast.of(size, job.budget)
+
+
 def detect_files(
     source: str,
     work: str | Path,
@@ -67,10 +109,12 @@ def detect_files(
     labels: str | None = None,
     features: str | None = None,
     id: str | None = None,
+    groups: str | None = None,
     memory: int | None = None,
     cluster: str | None = None,
     fresh: bool = False,
     skip_bad: bool = False,
+    keep: bool = False,
     seed: int = 0,
     n_threads: int | None = None,
     progress: Progress | None = None,
@@ -81,27 +125,29 @@ def detect_files(
 
     Neighbours are searched by the approximate engine, whatever their number. ``work`` is a folder
     for results of the stages; a run that was stopped goes on from them, unless ``fresh``, and the
-    folder is gone when the run is done. ``memory`` is the most this process may use, in bytes.
-    ``cluster`` is "auto" or the address of a Ray cluster whose nodes all see ``source`` and
-    ``work``. ``skip_bad`` leaves out files that cannot be read instead of stopping at them.
-    ``choices`` are those of ``simifeat.detect``. The verdicts depend on none of ``work``,
+    folder is gone when the run is done, unless you ``keep`` it. ``memory`` is the most this process
+    may use, in bytes. ``cluster`` is "auto" or the address of a Ray cluster whose nodes all see
+    ``source`` and ``work``. ``skip_bad`` leaves out files that cannot be read instead of stopping
+    at them. ``choices`` are those of ``simifeat.detect``. The verdicts depend on none of ``work``,
     ``memory``, ``cluster`` and ``n_threads``.
     """
     tell = note or (lambda _: None)
     skipped: frozenset[Path] = frozenset()
     while True:
         try:
-            job, encoded, budget = _plan(
-                source, work, labels, features, id, memory, seed, n_threads, choices, skipped
-            )
+            where = (source, work, labels, features, id, groups)
+            job, encoded = _plan(*where, memory, seed, n_threads, choices, skipped)
             if job.work.prepare(job.key, fresh and not skipped):
                 tell(f"going on with the run in {job.work.root}")
-            scheduler: Scheduler = Threads(budget.n_threads)
+            scheduler: Scheduler = Threads(job.budget.n_threads)
             if cluster is not None:
                 from simifeat.distributed.on_ray import OnRay
 
                 scheduler = OnRay(cluster)
-            return _run(job, encoded, scheduler, budget.n_threads, progress)
+            verdicts = _run(job, encoded, scheduler, progress)
+            if not keep:
+                job.work.remove()
+            return verdicts
         except BadShard as error:
             if not skip_bad:
                 raise
@@ -109,9 +155,7 @@ def detect_files(
             skipped |= {error.path}
 
 
-def _run(
-    job: Job, labels: Labels, scheduler: Scheduler, n_threads: int, progress: Progress | None
-) -> Verdicts:
+def _run(job: Job, labels: Labels, scheduler: Scheduler, progress: Progress | None) -> Verdicts:
     for stage, what in STAGES.items():
         total = what.count(job)
         done = job.work.done(stage)
@@ -126,7 +170,7 @@ def _run(
         todo = [number for number in range(total) if number not in done]
         if todo:
             scheduler.run(job, stage, todo, tick)
-    graph = load_graph(job)
+    graph, apart = load_graph(job), load_kin(job)
     ids = job.input.ids()
     verdicts = detect(
         None,
@@ -134,11 +178,13 @@ def _run(
         neighbors=graph,
         ids=ids,
         seed=job.seed,
-        n_threads=n_threads,
+        n_threads=job.budget.n_threads,
         progress=progress,
         **_choices(job.settings),
     )
-    job.work.remove()
+    if apart.codes:
+        left = apart.counts_left(graph, job.settings.n_neighbors)
+        verdicts = replace(verdicts, metadata={**verdicts.metadata, "kept_apart": left})
     return verdicts
 
 
@@ -148,25 +194,26 @@ def _plan(
     labels: str | None,
     features: str | None,
     id: str | None,
+    groups: str | None,
     memory: int | None,
     seed: int,
     n_threads: int | None,
     choices: dict[str, Any],
     skipped: frozenset[Path],
-) -> tuple[Job, Labels, Budget]:
+) -> tuple[Job, Labels]:
     """The job and what it may use, from headers, labels and settings alone."""
     preset = choices.get("preset")
     named = {name: value for name, value in choices.items() if name != "preset"}
     settings = Settings.resolve(preset, **{**named, "engine": "approximate"})
     if settings.max_rows is not None:
         raise InputError("max_rows has no meaning here; give fewer files")
-    opened = open_input(source, labels, features, id, skipped)
+    opened = open_input(source, labels, features, id, groups, skipped)
     encoded = Labels.encode(opened.labels())
     k = Judge(encoded, settings, None, np.random.SeedSequence(seed)).n_searched
     k = min(k, opened.n - 1)
-    budget = Budget.fit(opened.n, opened.d, k, encoded.n_classes, memory, usable_threads(n_threads))
-    job = Job(opened, settings, seed, k, budget.rows_together, Work(Path(work)))
-    return job, encoded, budget
+    size = Size(opened.n, opened.d, k, encoded.n_classes)
+    budget = Budget.fit(size, memory, usable_threads(n_threads))
+    return Job(opened, settings, seed, k, budget, Work(Path(work))), encoded
 
 
 def _choices(settings: Settings) -> dict[str, Any]:

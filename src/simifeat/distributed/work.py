@@ -58,10 +58,10 @@ class Work:
         with replacing(self.path(stage, number)) as (file,):
             np.savez(file, allow_pickle=False, **arrays)
 
-    def load(self, stage: str, number: int) -> dict[str, NDArray[Any]]:
-        """Read a result."""
+    def load(self, stage: str, number: int, *names: str) -> dict[str, NDArray[Any]]:
+        """Read a result, or only the arrays of it that are named."""
         with np.load(self.path(stage, number), allow_pickle=False) as arrays:
-            return dict(arrays)
+            return {name: arrays[name] for name in names or arrays.files}
 
     def remove(self) -> None:
         """Forget the run."""

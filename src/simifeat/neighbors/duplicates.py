@@ -39,12 +39,8 @@ class Groups:
 
 def find_groups(rows: NDArray[np.float32]) -> Groups:
     """Group equal rows by a 64-bit sum, checked row by row where two sums agree."""
-    n, d = rows.shape
-    factors = np.random.default_rng(0).integers(0, 2**63, d, dtype=np.uint64) * 2 + 1
-    sums = np.empty(n, dtype=np.uint64)
-    for start in range(0, n, _BLOCK):
-        block = rows[start : start + _BLOCK] + np.float32(0)  # -0.0 becomes 0.0
-        sums[start : start + _BLOCK] = block.view(np.uint32) @ factors
+    n = len(rows)
+    sums = row_sums(rows)[:, 0]
     order = np.argsort(sums, kind="stable")  # equal rows side by side, rising
     near = np.flatnonzero(sums[order[1:]] == sums[order[:-1]])  # [pairs] same sum as the next
     starts_group = np.ones(n, dtype=bool)  # in the sorted order
@@ -57,6 +53,30 @@ def find_groups(rows: NDArray[np.float32]) -> Groups:
     of = np.empty(n, dtype=np.int64)
     of[order] = np.cumsum(starts_group) - 1
     return _groups(of)
+
+
+def row_sums(rows: NDArray[np.float32], n_sums: int = 1) -> NDArray[np.uint64]:
+    """Random sums [n, n_sums] of the bits of every row [n, d]: equal rows have equal sums.
+
+    Two different rows share a sum with a chance of about 2^-64, and both of two with 2^-128.
+    """
+    shape = (rows.shape[1], n_sums)
+    factors = np.random.default_rng(0).integers(0, 2**63, shape, dtype=np.uint64) * 2 + 1
+    sums = np.empty((len(rows), n_sums), dtype=np.uint64)
+    for start in range(0, len(rows), _BLOCK):
+        block = rows[start : start + _BLOCK] + np.float32(0)  # -0.0 becomes 0.0
+        sums[start : start + _BLOCK] = block.view(np.uint32) @ factors
+    return sums
+
+
+def equal_rows(sums: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """``Groups.of`` [n] of rows told apart by two sums [n, 2] of each."""
+    order = np.lexsort((sums[:, 1], sums[:, 0]))
+    starts_group = np.ones(len(sums), dtype=bool)
+    starts_group[1:] = (sums[order[1:]] != sums[order[:-1]]).any(axis=1)
+    of = np.empty(len(sums), dtype=np.int64)
+    of[order] = np.cumsum(starts_group) - 1
+    return _groups(of).of
 
 
 def _groups(key: NDArray[Any]) -> Groups:
