@@ -100,6 +100,29 @@ class Verdicts:
 
         return replace(self, extra={**self.extra, **evidence_columns(self)})
 
+    @property
+    def outlier_score(self) -> NDArray[np.float32]:
+        """How far every row is from what any class looks like, [n]; see ``simifeat.outliers``."""
+        if "outlier_score" in self.extra:
+            return self.extra["outlier_score"]
+        from simifeat.outliers import outliers_of
+
+        return outliers_of(self).score
+
+    @property
+    def is_outlier(self) -> NDArray[np.bool_]:
+        """Where no class fits, [n]; says nothing about the label."""
+        if "is_outlier" in self.extra:
+            return self.extra["is_outlier"]
+        from simifeat.outliers import outliers_of
+
+        return outliers_of(self).is_outlier
+
+    def with_outliers(self) -> Verdicts:
+        """The same with the columns ``is_outlier`` and ``outlier_score``."""
+        columns = {"is_outlier": self.is_outlier, "outlier_score": self.outlier_score}
+        return replace(self, extra={**self.extra, **columns})
+
     def to_pandas(self, evidence: bool = False) -> pandas.DataFrame:
         """A data frame of one row an example, on request with columns of evidence."""
         pandas = require("pandas", extra="pandas")
