@@ -1,6 +1,7 @@
 """The detectors the paper compares with, each in one file, with the call and result of ``detect``.
 
-All of them train a classifier on the given labels: by default a linear layer on the features.
+All of them train a classifier on the given labels: by default a linear layer on the features, or
+with ``trainer=simifeat.baselines.resnet.ResNetTrainer()`` a ResNet on pictures.
 """
 
 from simifeat.baselines.ce_sieve import ce_sieve

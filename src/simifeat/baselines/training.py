@@ -134,11 +134,7 @@ class Remembering:
         seed: int = 0,
     ) -> Training:
         """Train, unless just this was trained before."""
-        digest = hashlib.sha256(np.ascontiguousarray(inputs).data)
-        digest.update(codes.data)
-        digest.update(b"all" if rows is None else np.ascontiguousarray(rows).data)
-        digest.update(repr((n_classes, objective, last_only, seed)).encode())
-        key = digest.hexdigest()
+        key = training_key(inputs, codes, rows, (n_classes, objective, last_only, seed))
         if key not in self._known:
             self._known[key] = self._trainer.fit(
                 inputs,
@@ -150,6 +146,17 @@ class Remembering:
                 seed=seed,
             )
         return self._known[key]
+
+
+def training_key(
+    inputs: Any, codes: Codes, rows: NDArray[np.int64] | None, settings: object
+) -> str:
+    """What tells a training from others, 32 digits."""
+    digest = hashlib.sha256(np.ascontiguousarray(inputs).data)
+    digest.update(codes.data)
+    digest.update(b"all" if rows is None else np.ascontiguousarray(rows).data)
+    digest.update(repr(settings).encode())
+    return digest.hexdigest()[:32]
 
 
 def label_frequency(codes: Codes, n_classes: int) -> Floats:
