@@ -1,17 +1,15 @@
-"""The docs of the command line and of the formats: complete, and true."""
+"""The docs of the command line and of the formats are complete; test_docs.py runs them."""
 
 from __future__ import annotations
 
 import importlib
 import re
-import shlex
 from pathlib import Path
 
 import click
-import numpy as np
 import pytest
 
-from simifeat.cli import COMMANDS, main
+from simifeat.cli import COMMANDS
 from simifeat.io.open import READERS
 from simifeat.verdicts import COLUMNS
 
@@ -53,22 +51,3 @@ def test_every_ending_and_column_is_documented():
     text = (DOCS / "formats.md").read_text("utf-8")
     for name in (*COLUMNS, *(kind for kind in READERS if kind.startswith("."))):
         assert f"`{name}`" in text, name
-
-
-def commands_of(path: Path) -> list[str]:
-    blocks = re.findall(r"```console\n(.*?)```", path.read_text("utf-8"), re.DOTALL)
-    return [line[2:] for block in blocks for line in block.splitlines() if line.startswith("$ ")]
-
-
-def test_the_commands_in_the_docs_run(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(0)
-    np.savez("features.npz", features=rng.random((30, 4)), labels=np.arange(30) % 3)
-    for page in ("cli.md", "formats.md", "fitness.md"):
-        for line in commands_of(DOCS / page):
-            words = shlex.split(line, comments=True)
-            expected = 1 if "# exits with 1" in line else 0
-            assert words[0] == "simifeat"
-            assert main(words[1:]) == expected, (line, capsys.readouterr().err)
-    exec(re.search(r"```python\n(.*?)```", (DOCS / "formats.md").read_text(), re.DOTALL)[1], {})
-    assert "propagate" in capsys.readouterr().out
