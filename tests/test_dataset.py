@@ -39,7 +39,11 @@ def test_whole_floats_are_classes():
     ("labels", "message"),
     [
         ([], "labels are empty: 0 rows; there is nothing to check"),
-        ([[1, 2]], r"labels have the shape \(1, 2\); give a flat list \[n\]"),
+        (
+            [[1, 2]],
+            r"labels have the shape \(1, 2\); give a flat list \[n\], "
+            "or several labels a row to detect_multilabel",
+        ),
         (
             ["a", None, "b", None],
             r"2 of 4 labels are missing \(NaN or empty\), the first in row 1; "

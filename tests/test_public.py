@@ -23,6 +23,7 @@ def test_the_public_names():
         "Verdicts",
         "__version__",
         "detect",
+        "detect_multilabel",
         "estimate_transition",
         "metrics",
         "neighbors",

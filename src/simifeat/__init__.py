@@ -14,6 +14,7 @@ from simifeat.version import __version__
 if TYPE_CHECKING:
     from simifeat import metrics, neighbors, noise, theory
     from simifeat.estimator import SimiFeat
+    from simifeat.multilabel import detect_multilabel
 
 __all__ = [
     "InputError",
@@ -24,6 +25,7 @@ __all__ = [
     "Verdicts",
     "__version__",
     "detect",
+    "detect_multilabel",
     "estimate_transition",
     "metrics",
     "neighbors",
@@ -32,12 +34,16 @@ __all__ = [
 ]
 
 _MODULES = ("metrics", "neighbors", "noise", "theory")
+_ELSEWHERE = {
+    "SimiFeat": "estimator",
+    "detect_multilabel": "multilabel",
+}
 
 
 def __getattr__(name: str) -> Any:
     """Load on first use what is not needed to detect: scikit-learn alone takes a second."""
-    if name == "SimiFeat":
-        return importlib.import_module("simifeat.estimator").SimiFeat
+    if name in _ELSEWHERE:
+        return getattr(importlib.import_module(f"simifeat.{_ELSEWHERE[name]}"), name)
     if name in _MODULES:
         return importlib.import_module(f"simifeat.{name}")
     raise AttributeError(f"module 'simifeat' has no attribute {name!r}")

@@ -164,7 +164,8 @@ def label_array(labels: ArrayLike | Sequence[Any]) -> NDArray[Any]:
     """``labels`` as a one-dimensional array of bool, int, str or other objects, none missing."""
     values = np.asarray(labels.to_numpy() if hasattr(labels, "to_numpy") else labels)
     if values.ndim != 1:
-        raise InputError(f"labels have the shape {values.shape}; give a flat list [n]")
+        hint = ", or several labels a row to detect_multilabel" if values.ndim == 2 else ""
+        raise InputError(f"labels have the shape {values.shape}; give a flat list [n]{hint}")
     if len(values) == 0:
         raise InputError("labels are empty: 0 rows; there is nothing to check")
     if values.dtype.kind in "US":

@@ -21,6 +21,8 @@ from simifeat.version import __version__
 COMMANDS: Mapping[str, str] = {
     "demo": "The whole way on bundled data, in under a minute.",
     "detect": "Say which labels of SOURCE are probably corrupted.",
+    "multilabel": "Say which labels of SOURCE are missing or too many, where a row has several.",
+    "explain": "Say why rows of OUT were flagged: who was asked, what they said, what decided.",
     "noise": "Estimate how noisy the labels of SOURCE are, and which become which.",
     "fitness": "Say whether the features of SOURCE are good enough, and for which k.",
     "report": "Write a page to look at, and the same facts as JSON.",

@@ -62,6 +62,8 @@ def _choice(kind: Any) -> click.Choice[str]:
     type=click.FloatRange(0, 1),
     help="Exit with 1 if a larger share of the labels looks corrupted.",
 )
+@click.option("--evidence", is_flag=True, help="Columns of the neighbours that were asked.")
+@click.option("--outliers", is_flag=True, help="Columns that tell rows that no class fits.")
 @scale_options
 @seed_option
 @threads_option
@@ -70,6 +72,8 @@ def command(
     output: str | None,
     report: str | None,
     fail_above: float | None,
+    evidence: bool,
+    outliers: bool,
     seed: int,
     n_threads: int | None,
     as_json: bool,
@@ -101,6 +105,11 @@ def command(
             "--extractor has no meaning for a staged run, which reads features; "
             "leave out --memory, --cluster and --work"
         )
+    if staged and (evidence or outliers):
+        raise InputError(
+            "--evidence and --outliers need all neighbours in memory, which a staged run does not "
+            "keep; leave out --memory, --cluster and --work"
+        )
     if dry_run:
         scale.forecast(path, as_json, **where, **how)
         return None
@@ -114,6 +123,10 @@ def command(
             known = None
         else:
             verdicts, known = _detect(path, extractor, progress, **where, **how)
+    if outliers:
+        verdicts = verdicts.with_outliers()
+    if evidence:
+        verdicts = verdicts.with_evidence()
     written = []
     if output is not None:
         verdicts.save(output)
@@ -128,9 +141,14 @@ def command(
         scale.forget(output)
     tripped = fail_above is not None and verdicts.corrupted_rate > fail_above
     if as_json:
-        print_json(_facts(verdicts) | {"written": written, "gate_tripped": tripped})
+        facts = _facts(verdicts)
+        if outliers:
+            facts["n_outliers"] = int(verdicts.is_outlier.sum())
+        print_json(facts | {"written": written, "gate_tripped": tripped})
     else:
         click.echo("\n".join([verdicts.summary(), "", *_worst(verdicts)]))
+        if outliers:
+            click.echo("\n".join(["", *_strangest(verdicts)]))
     for name in written:
         click.echo(f"written to {name}", err=True)
     if not tripped:
@@ -202,4 +220,17 @@ def _worst(verdicts: Verdicts) -> list[str]:
             f"  {verdicts.ids[n]}: {verdicts.labels[n]}, probably {verdicts.suggested[n]} "
             f"(P(corrupted) {verdicts.p_corrupted[n]:.2f})"
         )
+    return lines
+
+
+def _strangest(verdicts: Verdicts) -> list[str]:
+    """The rows that no class fits, the strangest first."""
+    rows = np.flatnonzero(verdicts.is_outlier)
+    if not len(rows):
+        return ["Every row looks like one of the classes."]
+    score = verdicts.outlier_score
+    rows = rows[np.argsort(-score[rows], kind="stable")]
+    lines = [f"{len(rows):,} rows look like no class:"]
+    for n in rows[:_N_SHOWN]:
+        lines.append(f"  {verdicts.ids[n]}: {verdicts.labels[n]} (outlier score {score[n]:.2f})")
     return lines

@@ -56,7 +56,7 @@ def load(
     grouped = None if groups is None else read_groups(path, groups)
     read = source.load_features(progress)
     tell(read.notes)
-    _tell_skipped(read.skipped)
+    tell_skipped(read.skipped)
     ids = np.arange(len(given)) if source.ids is None else source.ids
     origin: dict[str, Any] = {
         "path": path,
@@ -80,7 +80,8 @@ def load(
     return Examples(source, read.matrix, given[rows], ids[rows], read.metric, origin, grouped)
 
 
-def _tell_skipped(skipped: tuple[Skipped, ...]) -> None:
+def tell_skipped(skipped: tuple[Skipped, ...]) -> None:
+    """Records that could not be used, the first few by name, on stderr."""
     if not skipped:
         return
     named = "; ".join(f"{item.name} ({item.reason})" for item in skipped[:_N_NAMED])
