@@ -20,6 +20,7 @@ from simifeat.bench.graphs import graph_of, load_graph
 from simifeat.bench.grid import Figure, Grid
 from simifeat.bench.noisy import NoisyLabels
 from simifeat.bench.paper import DATASET_TITLES, NOISE_TITLES
+from simifeat.bench.pictures import PictureFile
 from simifeat.errors import NotIdentifiable
 from simifeat.metrics import average_precision, detection_scores, expected_calibration_error
 from simifeat.verdicts import Verdicts
@@ -55,13 +56,16 @@ def groups(
     make_trainer: Callable[[], Trainer],
     say: Say,
     again: Sequence[str] = (),
+    pictures: PictureFile | None = None,
 ) -> list[Group]:
     """One group for each noise and seed on the features of ``file``; methods are its cells.
 
+    With ``pictures`` the methods that train are shown those in place of the features.
     A cell of a method in ``again`` is computed anew if other code made its result.
     """
     rows = subset(file.n_examples, limit)
     graph = graph_of(file, rows, store, say)
+    shown = None if pictures is None else fingerprint(pictures.load(rows))
     found = []
     for seed in seeds:
         for noise in noises:
@@ -69,7 +73,7 @@ def groups(
             cells = []
             for method in methods:
                 entry = detector(method)
-                inputs = {
+                inputs: dict[str, Any] = {
                     "method": method,
                     "features": graph.features,
                     "labels": mark,
@@ -78,9 +82,12 @@ def groups(
                     "trainer": repr(make_trainer()) if entry.takes == "trainer" else None,
                     "seed": seed,
                 }
+                if shown is not None and entry.takes == "trainer":
+                    inputs["pictures"] = shown
                 name = cell_name(table, file, noise, method, seed)
                 cells.append(Cell(name, inputs, code_mark(entry), method in again))
-            work = partial(compute, file, labels, noise, rows, graph.path, make_trainer, seed)
+            place = (file, labels, noise, rows, graph.path, make_trainer, seed, pictures)
+            work = partial(compute, *place)
             found.append(Group(tuple(cells), work))
     return found
 
@@ -99,6 +106,7 @@ def compute(
     graph: Path,
     make_trainer: Callable[[], Trainer],
     seed: int,
+    pictures: PictureFile | None,
     cells: tuple[Cell, ...],
     save: Save,
 ) -> None:
@@ -107,6 +115,7 @@ def compute(
     A training that several share counts for the first of them.
     """
     features = file.load(rows)
+    seen: Any = features if pictures is None else pictures.load(rows)
     labels, clean = noisy.draw(noise, seed, rows), noisy.clean(rows)
     shared: dict[str, dict[str, Any]] = {
         "": {},
@@ -116,10 +125,11 @@ def compute(
     for cell in cells:
         entry = detector(cell.inputs["method"])
         detect = entry.load()
+        inputs = seen if entry.takes == "trainer" else features
         began, cpu = time.perf_counter(), time.process_time()
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always", NotIdentifiable)
-            verdicts = detect(features, labels, seed=seed, **entry.options, **shared[entry.takes])
+            verdicts = detect(inputs, labels, seed=seed, **entry.options, **shared[entry.takes])
         times = {
             "seconds": round(time.perf_counter() - began, 2),
             "cpu_seconds": round(time.process_time() - cpu, 2),

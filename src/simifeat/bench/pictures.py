@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,19 @@ def read_cifar(folder: Path, dataset: str) -> tuple[Pictures, NDArray[np.int64]]
     table = raw.reshape(-1, record)
     planes = table[:, n_labels:].reshape(-1, 3, 32, 32)
     return np.ascontiguousarray(planes.transpose(0, 2, 3, 1)), table[:, n_labels - 1].astype(int)
+
+
+@dataclass(frozen=True)
+class PictureFile:
+    """The training pictures of one dataset."""
+
+    dataset: str
+    folder: Path
+
+    def load(self, rows: NDArray[np.int64] | None = None) -> Pictures:
+        """The pictures [n, 32, 32, 3], or those of ``rows``."""
+        pictures, _ = read_cifar(self.folder, self.dataset)
+        return pictures if rows is None else pictures[rows]
 
 
 def extracted(

@@ -77,6 +77,22 @@ def _options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             help="Methods whose cells are computed anew where other code made them.",
         ),
         "limit": click.option("--limit", type=click.IntRange(20), help="So many examples only."),
+        "depth": click.option(
+            "--depth", default=34, show_default=True, help="Layers of the ResNet that is trained."
+        ),
+        "width": click.option(
+            "--width",
+            default=64,
+            show_default=True,
+            type=click.IntRange(1),
+            help="Channels of its first stage.",
+        ),
+        "epochs": click.option(
+            "--epochs",
+            "n_epochs",
+            type=click.IntRange(1),
+            help="Epochs of a training; by default the paper's.",
+        ),
         "jobs": click.option(
             "--jobs", "n_jobs", type=click.IntRange(1), help="Processes; by default one a core."
         ),
@@ -105,6 +121,31 @@ def _print(grids: list[Any], output: Path) -> None:
     for grid in grids:
         click.echo(grid.text() + "\n")
     click.echo(f"written to {output}", err=True)
+
+
+@command.command()
+@_options(
+    "data",
+    "output",
+    "pictures",
+    "datasets",
+    "extractor",
+    "methods",
+    "noises",
+    "seeds",
+    "limit",
+    "again",
+    "depth",
+    "width",
+    "epochs",
+)
+def table1(**choices: Any) -> None:
+    """Features learnt without labels against ResNets trained on the noisy pictures."""
+    from simifeat.bench.table1 import table1 as compute
+
+    if choices["pictures"] is None:
+        raise InputError("table1 trains on pictures; give their folder with --pictures")
+    _print(compute(say=_say, **_given(choices)), choices["output"])
 
 
 @command.command()
