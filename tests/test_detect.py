@@ -1,5 +1,9 @@
 """Algorithm 1 whole, against a literal run of it, and what must hold whatever the data."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -111,6 +115,39 @@ def test_the_same_seed_gives_the_same_bytes_on_any_number_of_threads(method, n_e
         verdicts.save(path)
         files.append(path.read_bytes())
     assert files[0] == files[1] == files[2]
+
+
+SEVERAL = """
+import sys, numpy as np, simifeat
+rng = np.random.default_rng(0)
+clean = rng.integers(0, 12, 6000)
+features = np.eye(12, 48)[clean] + 0.3 * rng.normal(size=(6000, 48))
+labels = simifeat.noise.symmetric(clean, 0.3, seed=1)
+n_threads = int(sys.argv[1])
+for number, choices in enumerate((
+    {}, {"method": "rank", "n_epochs": 3}, {"preset": "official", "n_epochs": 2},
+    {"method": "vote", "engine": "approximate", "transition": "hoc"},
+)):
+    found = simifeat.detect(features, labels, seed=5, n_threads=n_threads, **choices)
+    found.save(f"{number}.parquet")
+"""
+
+
+def test_the_same_parquet_whatever_the_libraries_do_with_threads(tmp_path):
+    """One thread in all libraries, then two: processes, as the libraries read it at their start."""
+    files = []
+    for threads in ("1", "2"):
+        (tmp_path / threads).mkdir()
+        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NK_NUM_THREADS")
+        subprocess.run(
+            [sys.executable, "-c", SEVERAL, threads],
+            cwd=tmp_path / threads,
+            env={**os.environ, **dict.fromkeys(names, threads)},
+            check=True,
+        )
+        files.append([path.read_bytes() for path in sorted((tmp_path / threads).glob("*.parquet"))])
+    assert len(files[0]) == 4
+    assert files[0] == files[1]
 
 
 def test_another_seed_draws_other_rounds():

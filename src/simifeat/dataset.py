@@ -168,8 +168,8 @@ def label_array(labels: ArrayLike | Sequence[Any]) -> NDArray[Any]:
         raise InputError(f"labels have the shape {values.shape}; give a flat list [n]{hint}")
     if len(values) == 0:
         raise InputError("labels are empty: 0 rows; there is nothing to check")
-    if values.dtype.kind in "US":
-        values = values.astype(object)
+    if values.dtype.kind in "US":  # from the labels themselves: numpy's texts lose a last "\0"
+        values = np.array(labels if isinstance(labels, list | tuple) else values, dtype=object)
     if values.dtype == object:
         # None, NaN, NaT and pandas.NA: None apart, each is unequal to itself or will not say.
         missing = np.fromiter((_is_missing(value) for value in values), bool, len(values))
