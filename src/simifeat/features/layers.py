@@ -153,6 +153,11 @@ class Layers:
         share = self.node("Add", self.node("Erf", self.node("Mul", value, root)), one)
         return self.node("Mul", self.node("Mul", value, half), share)
 
+    def quick_gelu(self, value: str) -> str:
+        """x / (1 + exp(-1.702 x)), what CLIP was trained with."""
+        slope = self.constant(np.array(1.702, np.float32))
+        return self.node("Mul", value, self.node("Sigmoid", self.node("Mul", value, slope)))
+
     def features(self, value: str, width: int) -> None:
         """Declare ``value`` [n, width] as the output ``features``."""
         self.graph.node("Identity", [value], "features")
