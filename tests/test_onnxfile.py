@@ -205,7 +205,8 @@ def test_the_identity_tells_files_and_settings_apart(tmp_path):
 @pytest.mark.parametrize(
     ("file", "options", "message"),
     [
-        (b"not a model", "", "ONNX Runtime cannot load the model onnx:net.onnx: "),
+        (b"not a model", "", "net.onnx is no ONNX file, or a damaged one (a field of the unknown"),
+        (b"", "", "ONNX Runtime cannot load the model onnx:net.onnx: "),
         (network(["n", 3, 24, 24]), "?size=32", "takes pictures of 24 pixels a side, not 32"),
         (network(["n", 3, 24, 32]), "", "takes pictures of 24 by 32 pixels"),
         (network(["n", 3, 24, 24]), "?colour=1", "has no option 'colour'; it knows input, output,"),

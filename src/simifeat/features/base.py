@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simifeat.io.records import Content, Kind
+from simifeat.io.records import Content, Kind, Records
+from simifeat.io.source import Progress
+
+
+@dataclass(frozen=True)
+class AtHand:
+    """What there is to make an extractor with, for those that are trained or fetched."""
+
+    records: Records | None = None
+    labels: NDArray[Any] | None = None
+    """As given, one a record."""
+    seed: int = 0
+    progress: Progress | None = None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """``NAME:ARGUMENT?OPTIONS`` taken apart, and what there is to make the extractor with."""
+
+    name: str
+    argument: str
+    options: Mapping[str, str]
+    kind: Kind
+    at_hand: AtHand
 
 
 class Extractor(Protocol):

@@ -1,6 +1,8 @@
-"""BERT and its small descendants up to a text's mean token, from a state dict."""
+"""BERT and its small descendants up to a text's mean or first token, from a state dict."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 import numpy as np
 
@@ -10,12 +12,15 @@ _EPS = 1e-12  # layer norm
 _FAR = -1e9  # added to the attention that padding would get
 
 
-def build_bert(weights: Weights, n_heads: int, name: str) -> bytes:
+def build_bert(
+    weights: Weights, n_heads: int, name: str, pooling: Literal["mean", "first"] = "mean"
+) -> bytes:
     """The ONNX file: ``input_ids`` and ``attention_mask`` int64 [n, t] to ``features`` [n, d].
 
-    Features are the mean of the last layer over the tokens that are not padding.
+    Features are the mean of the last layer over the tokens that are not padding, or its first
+    token.
     """
-    layers = Layers(name, weights)
+    layers = Layers(name, _named(weights))
     ids = layers.graph.input("input_ids", "int64", ["n", "t"])
     mask = layers.graph.input("attention_mask", "int64", ["n", "t"])
     words = layers.weight("embeddings.word_embeddings.weight")  # [vocabulary, d]
@@ -31,8 +36,21 @@ def build_bert(weights: Weights, n_heads: int, name: str) -> bytes:
     while layers.has(f"encoder.layer.{number}.output.dense.weight"):
         value = _block(layers, value, f"encoder.layer.{number}", n_heads, width, bias)
         number += 1
-    layers.features(_mean(layers, value, seen), width)
+    pooled = _mean(layers, value, seen) if pooling == "mean" else layers.first_token(value)
+    layers.features(pooled, width)
     return layers.model()
+
+
+def _named(weights: Weights) -> Weights:
+    """Names as they are today: Google's file says gamma and beta, and puts bert before all."""
+    old = (("gamma", "weight"), ("beta", "bias"))
+    named = {}
+    for name, value in weights.items():
+        for before, now in old:
+            if name.endswith(f"LayerNorm.{before}"):
+                name = f"{name.removesuffix(before)}{now}"
+        named[name.removeprefix("bert.")] = value
+    return named
 
 
 def _positions(layers: Layers, mask: str) -> str:

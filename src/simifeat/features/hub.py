@@ -69,6 +69,8 @@ def fetch(file: HubFile, name: str, instead: str, progress: Progress | None = No
                 if not _go_on(file, draft, name, progress):
                     raise OSError("the connection was cut")
         except (OSError, HTTPException) as error:
+            if isinstance(error, urllib.error.HTTPError):
+                error.close()
             if isinstance(error, OSError) and error.errno in FULL:
                 raise OutputError(
                     f"cannot keep {name} in {place.parent}: {os.strerror(error.errno or 0)}; free "

@@ -153,6 +153,11 @@ class Layers:
         share = self.node("Add", self.node("Erf", self.node("Mul", value, root)), one)
         return self.node("Mul", self.node("Mul", value, half), share)
 
+    def first_token(self, value: str) -> str:
+        """Of [n, t, d] the first, [n, d]."""
+        first = self.node("Gather", value, self.constant(np.array([0], np.int64)), axis=1)
+        return self.node("Squeeze", first, self.constant(np.array([1], np.int64)))
+
     def quick_gelu(self, value: str) -> str:
         """x / (1 + exp(-1.702 x)), what CLIP was trained with."""
         slope = self.constant(np.array(1.702, np.float32))

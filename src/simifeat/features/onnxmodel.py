@@ -1,15 +1,19 @@
-"""``onnx:PATH``: any image network; what it does not say of its input is taken from the options."""
+"""``onnx:PATH``: any network; what it does not say of its input is taken from the options."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from simifeat.errors import InputError
+from simifeat.features.base import Asked
 from simifeat.features.images import ImageExtractor, ImageModel
+from simifeat.features.onnxcheck import check_onnx
 from simifeat.features.options import Options, Triple
 from simifeat.features.session import open_session
+from simifeat.features.texts import Transformer
 
 IMAGENET_MEAN: Triple = (123.675, 116.28, 103.53)
 IMAGENET_STD: Triple = (58.395, 57.12, 57.375)
@@ -17,20 +21,44 @@ _OUTPUTS = ("features", "embedding", "embeddings", "image_embeds", "pooler_outpu
 _FREE_SIZE = 224  # where neither the file nor the options say
 
 
-def open_onnx(argument: str, options: Mapping[str, str]) -> ImageExtractor:
+def open_onnx(asked: Asked) -> ImageExtractor | Transformer:
     """Options: ``size``, ``layout``, ``mean``, ``std``, ``input``, ``output``, ``batch``.
 
-    ``mean`` and ``std`` are in 0..255, or in 0..1 if none is above 1. A file may hold them, and
-    ``size``, in its metadata under the same names.
+    Those are for pictures; ``mean`` and ``std`` are in 0..255, or in 0..1 if none is above 1. A
+    file may hold them, and ``size``, in its metadata under the same names. For texts: ``tokenizer``
+    (the path of a tokenizer.json) and ``tokens``. For both: ``sha256``, which the file must have.
     """
-    path = Path(argument)
+    options = dict(asked.options)
+    path = Path(asked.argument)
+    name = f"onnx:{path.name}"
+    file = _read(path, "model", "onnx:PATH")
+    pinned, found = options.pop("sha256", ""), hashlib.sha256(file).hexdigest()
+    if pinned and not found.startswith(pinned.lower()):
+        raise InputError(
+            f"the model {path} is not the one asked for: its SHA-256 is {found}, not {pinned}"
+        )
+    check_onnx(file, str(path))
+    if asked.kind == "image":
+        return ImageExtractor(image_model(name, file, options))
+    chosen = Options(name, options)
+    tokenizer = chosen.text("tokenizer", None)
+    n_tokens = chosen.integer("tokens", 256, least=3) or 256
+    chosen.finish()
+    if tokenizer is None:
+        raise InputError(
+            f"{name} is to read texts and has no tokenizer; give "
+            f"onnx:{path}?tokenizer=PATH of its tokenizer.json"
+        )
+    return Transformer(name, file, _read(Path(tokenizer), "tokenizer", "its path"), n_tokens)
+
+
+def _read(path: Path, what: str, give: str) -> bytes:
     try:
-        file = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise InputError(
-            f"cannot read the model {argument}: {error.strerror or error}; give onnx:PATH"
+            f"cannot read the {what} {path}: {error.strerror or error}; give {give}"
         ) from error
-    return ImageExtractor(image_model(f"onnx:{path.name}", file, options))
 
 
 def image_model(name: str, file: bytes, options: Mapping[str, str]) -> ImageModel:

@@ -33,6 +33,22 @@ class Options:
             )
         return value
 
+    def share(self, name: str, default: float) -> float:
+        """A number of at least 0 and below 1."""
+        text = self._take(name)
+        if text is None:
+            return default
+        try:
+            value = float(text)
+        except ValueError:
+            value = -1.0
+        if not 0 <= value < 1:
+            raise InputError(
+                f"option {name}={text} of the extractor {self._extractor}: give a share of at "
+                "least 0 and below 1"
+            )
+        return value
+
     def choice(self, name: str, allowed: tuple[str, ...], default: str | None) -> str | None:
         """One of some words."""
         text = self._take(name)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import cast
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 from simifeat.errors import InputError
-from simifeat.features.base import Extractor
+from simifeat.features.base import Asked, AtHand, Extractor
 from simifeat.io.records import Kind
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Where an extractor is made: ``make(argument, options)``."""
+    """Where an extractor is made: ``make(asked)``."""
 
     kinds: tuple[Kind, ...]
     maker: str
@@ -37,17 +37,60 @@ EXTRACTORS: Mapping[str, Entry] = {
         "simifeat.features.embedded:open_wordllama",
         "WordLlama, vectors of words averaged; comes with simifeat[text]",
     ),
+    "resnet18": Entry(
+        ("image",), "simifeat.features.hub_models:open_resnet", "ResNet-18, ImageNet; 47 MB"
+    ),
+    "resnet34": Entry(
+        ("image",), "simifeat.features.hub_models:open_resnet", "ResNet-34, ImageNet; 87 MB"
+    ),
+    "resnet50": Entry(
+        ("image",), "simifeat.features.hub_models:open_resnet", "ResNet-50, ImageNet; 102 MB"
+    ),
+    "clip-vit-b32": Entry(
+        ("image",),
+        "simifeat.features.hub_models:open_clip_vision",
+        "CLIP ViT-B/32, 400 million captioned pictures; 605 MB",
+    ),
+    "dinov2-small": Entry(
+        ("image",),
+        "simifeat.features.hub_models:open_dinov2",
+        "DINOv2 ViT-S/14, 142 million pictures without labels; 88 MB",
+    ),
     "minilm": Entry(
-        ("text",), "simifeat.features.embedded:open_minilm", "all-MiniLM-L6-v2, a transformer"
+        ("text",), "simifeat.features.hub_models:open_minilm", "all-MiniLM-L6-v2; 91 MB"
+    ),
+    "bge-small": Entry(
+        ("text",), "simifeat.features.hub_models:open_bert", "BGE-small-en-v1.5; 133 MB"
+    ),
+    "bert-base": Entry(
+        ("text",), "simifeat.features.hub_models:open_bert", "BERT base, uncased; 440 MB"
+    ),
+    "simclr": Entry(
+        ("image",),
+        "simifeat.features.trained:open_simclr",
+        "trained on your own pictures",
     ),
     "onnx:": Entry(
-        ("image",), "simifeat.features.onnxmodel:open_onnx", "your own network: onnx:PATH"
+        ("image", "text"), "simifeat.features.onnxmodel:open_onnx", "your own network: onnx:PATH"
+    ),
+    "timm:": Entry(
+        ("image",), "simifeat.features.torchmodels:open_timm", "a network of timm: timm:NAME"
+    ),
+    "open_clip:": Entry(
+        ("image",),
+        "simifeat.features.torchmodels:open_open_clip",
+        "an image tower of OpenCLIP: open_clip:NAME",
+    ),
+    "sentence-transformers:": Entry(
+        ("text",),
+        "simifeat.features.torchmodels:open_sentence_transformer",
+        "a network of Sentence Transformers: sentence-transformers:NAME",
     ),
 }
 """A name that ends in a colon takes what follows it: a path or a model's name."""
 
 
-def open_extractor(spec: str | None, kind: Kind) -> Extractor:
+def open_extractor(spec: str | None, kind: Kind, at_hand: AtHand | None = None) -> Extractor:
     """The extractor that ``spec`` names, or the default of ``kind``.
 
     ``spec`` is a name of the registry, ``NAME:ARGUMENT`` for those that take one, each with
@@ -61,7 +104,18 @@ def open_extractor(spec: str | None, kind: Kind) -> Extractor:
             f"{kind} records; choose one of {', '.join(names_for(kind))}"
         )
     module, function = entry.maker.split(":")
-    return cast(Extractor, getattr(importlib.import_module(module), function)(argument, options))
+    asked = Asked(name.rstrip(":"), argument, options, kind, at_hand or AtHand())
+    return cast(Extractor, getattr(importlib.import_module(module), function)(asked))
+
+
+def without_options(spec: str, names: Collection[str]) -> tuple[str, dict[str, str]]:
+    """``spec`` without the options ``names``, and those."""
+    head, _, query = spec.partition("?")
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    taken = {name: options.pop(name) for name in names if name in options}
+    if not taken:
+        return spec, taken
+    return (f"{head}?{urlencode(options, safe=':/,')}" if options else head), taken
 
 
 def kind_read_by(spec: str, guess: Kind) -> Kind:

@@ -1,5 +1,6 @@
-"""SimCLR (Chen et al., 2020) on the pictures at hand: features without any label, if no model fits.
+"""SimCLR (Chen et al., 2020) on the pictures at hand: features if no model fits.
 
+No label is needed. On a dataset it is the extractor ``simclr`` (``simifeat.features.trained``).
 From Python, on pictures already in memory (needs torch; runs on a GPU if there is one):
 
     train_simclr(pictures, *, depth=18, width=32, n_epochs=10, batch_size=256, temperature=0.5,
@@ -14,7 +15,6 @@ paper's R34-C10-SSL is ``depth=34, width=64`` and some hundred epochs, which wan
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -114,14 +114,6 @@ def contrast(projected: Any, temperature: float) -> Any:
     )
     partner = torch.arange(len(unit), device=unit.device).roll(len(unit) // 2)
     return torch.nn.functional.cross_entropy(similarity, partner)
-
-
-def identity_of(pictures: NDArray[np.uint8], settings: object) -> str:
-    """What tells a training run from others: its pictures and its settings."""
-    digest = hashlib.sha256(repr((pictures.shape, settings)).encode())
-    for picture in pictures:
-        digest.update(picture.tobytes())
-    return digest.hexdigest()[:32]
 
 
 def _projected(tensors: dict[str, Any], views: Any, depth: int) -> Any:

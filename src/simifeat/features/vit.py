@@ -49,7 +49,7 @@ def build_clip_vision(weights: Weights, n_heads: int, size: int) -> bytes:
         block = _clip_block(layers, f"{name}.transformer.resblocks.{number}")
         value = _block(layers, value, block, n_heads, 1e-5, quick=True)
         number += 1
-    value = layers.layer_norm(_first(layers, value), f"{name}.ln_post", 1e-5)
+    value = layers.layer_norm(layers.first_token(value), f"{name}.ln_post", 1e-5)
     projection = layers.weight(f"{name}.proj")  # [width, d]
     layers.features(layers.affine(value, projection.T), projection.shape[1])
     return layers.model()
@@ -67,7 +67,7 @@ def build_dinov2(weights: Weights, n_heads: int, size: int) -> bytes:
         block = _dinov2_block(layers, f"encoder.layer.{number}")
         value = _block(layers, value, block, n_heads, 1e-6, quick=False)
         number += 1
-    value = layers.layer_norm(_first(layers, value), "layernorm", 1e-6)
+    value = layers.layer_norm(layers.first_token(value), "layernorm", 1e-6)
     layers.features(value, len(cls))
     return layers.model()
 
@@ -169,9 +169,3 @@ def _linear(
         return weight, bias
     factor = layers.weight(scale)
     return weight * factor[:, None], bias * factor
-
-
-def _first(layers: Layers, value: str) -> str:
-    """The class token, [n, d]."""
-    first = layers.node("Gather", value, layers.constant(np.array([0], np.int64)), axis=1)
-    return layers.node("Squeeze", first, layers.constant(np.array([1], np.int64)))

@@ -87,9 +87,8 @@ class ImageFolder:
         """Extract them from the pictures."""
         from simifeat.features.records import record_features
 
-        return record_features(
-            ImageFiles(self.path, self.names), self.request, progress, self.skipped
-        )
+        pictures = ImageFiles(self.path, self.names)
+        return record_features(pictures, self.request, progress, self.skipped, self.labels)
 
     def write_edited(self, target: Path, edit: Edit) -> tuple[Path, ...]:
         """Copy the pictures that are kept into folders of their new labels.

@@ -61,14 +61,19 @@ def choose_columns(file: TableFile, request: Request, taken: Sequence[str]) -> C
 
 
 def read_columns(
-    file: TableFile, choice: Choice, n: int, request: Request, progress: Progress | None = None
+    file: TableFile,
+    choice: Choice,
+    n: int,
+    request: Request,
+    progress: Progress | None = None,
+    labels: NDArray[Any] | None = None,
 ) -> Features:
-    """The features [n, d] of the columns chosen."""
+    """The features [n, d] of the columns chosen; ``labels`` for extractors that warm up on them."""
     if choice.kind == "records":
         from simifeat.features import column_features  # extractors are heavy
 
         found: Features = column_features(
-            file.cells(choice.names[0]), choice.names[0], request, progress
+            file.cells(choice.names[0]), choice.names[0], request, progress, labels
         )
         return Features(
             found.matrix, found.metric, (*choice.notes, *found.notes), found.skipped, found.kept

@@ -78,7 +78,8 @@ class TableSource:
         taken = [name for name in given if name is not None]
         taken += [name for name in self._file.schema.names if is_label(name)]  # never a feature
         choice = choose_columns(self._file, self._request, taken)
-        return read_columns(self._file, choice, len(self.labels), self._request, progress)
+        n = len(self.labels)
+        return read_columns(self._file, choice, n, self._request, progress, self.labels)
 
     def write_edited(self, target: Path, edit: Edit) -> tuple[Path, ...]:
         """Write an edited copy in the format of the source, and of a feature file beside it."""
