@@ -22,8 +22,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 import _common
 import simifeat
-from simifeat.features import column_features
 from simifeat.features.extract import extract_batches
+from simifeat.features.records import record_features
 from simifeat.features.registry import open_extractor
 from simifeat.io.cells import Cells
 from simifeat.io.source import Request
@@ -54,8 +54,8 @@ def encode(name: str, texts: list[str]) -> np.ndarray:
     if name == "tf-idf":
         counts = TfidfVectorizer(sublinear_tf=True, min_df=2, stop_words="english")
         return TruncatedSVD(256, random_state=0).fit_transform(counts.fit_transform(texts))
-    request = Request(Path("texts"), extractor=name)
-    return np.asarray(column_features(pa.chunked_array([texts]), "text", request).matrix)
+    records = Cells(pa.chunked_array([texts]), "text", Path())
+    return np.asarray(record_features(records, Request(Path("texts"), extractor=name)).matrix)
 
 
 def seconds_of(name: str, texts: list[str]) -> float:

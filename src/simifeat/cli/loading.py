@@ -69,6 +69,7 @@ def load(
     if read.kept is not None:
         rows = read.kept
         origin["not_judged"] = np.setdiff1d(np.arange(len(given)), rows).tolist()
+    if read.skipped:
         origin["skipped"] = [{"name": item.name, "reason": item.reason} for item in read.skipped]
     if grouped is not None:
         if len(grouped) != len(given):

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from simifeat.errors import InputError
 from simifeat.examples.one import Examples
 from simifeat.examples.pixels import PixelRows, pixel_columns
-from simifeat.examples.spool import PIXELS, holds_content, spooled
-from simifeat.io.cells import Cells, kind_of_column
+from simifeat.examples.spool import PIXELS, spooled
+from simifeat.io.cells import Cells, holds_content, kind_of_column
 from simifeat.io.embeddings import looks_like_list
 from simifeat.io.names import CLEAN_LABEL, guess_id, guess_label, is_index
-from simifeat.io.open import kind_of
+from simifeat.io.open import kind_of, open_source
 from simifeat.io.table_file import TableFile, is_table, open_table_file
+from simifeat.io.tables import TableSource
 
 _MOST_FIELDS = 100
 _MOST_NUMBERED = 8  # x0, x1, ... beyond this are a vector, which says nothing to people
@@ -45,14 +46,14 @@ def open_examples(
     if kind_of(path) == "image folder":
         names = pa.chunked_array([ids.cast(pa.string())])
         return Examples(Cells(names, "image", path))
-    if not is_table(path):
+    file = _rows_of(source)
+    if file is None:
         return Examples()
     rows = _source_rows(source, len(ids))
     if shown is not None and rows is not None:
         of_source = np.zeros(int(rows.max()) + 1 + len(source["not_judged"]), bool)
         of_source[rows] = shown
         shown = of_source
-    file = open_table_file(path)
     names, pixels = _columns(file, source)
     table = spooled(file, names, pixels, spool / "examples.arrow", shown)
     record = _record_column(table, names, path, source.get("features"))
@@ -60,9 +61,19 @@ def open_examples(
     cells = None
     if record is not None:
         kind = kind_of_column(table.column(record), record, path)
-        cells = Cells(table.column(record), kind, path.parent)
+        cells = Cells(table.column(record), kind, path if path.is_dir() else path.parent)
     drawn = PixelRows.of(table.column(PIXELS)) if pixels and record is None else None
     return Examples(cells, drawn, table.select(plain[:_MOST_FIELDS]), rows)
+
+
+def _rows_of(source: Mapping[str, Any]) -> TableFile | None:
+    """The rows with named columns behind a source, if it has such."""
+    path = Path(source["path"])
+    if is_table(path) and path.is_file():
+        return open_table_file(path)
+    asked = (source.get(role) for role in ("labels", "features", "extractor", "id"))
+    opened = open_source(path, *asked)
+    return opened.rows if isinstance(opened, TableSource) else None
 
 
 def _source_rows(source: Mapping[str, Any], n_judged: int) -> NDArray[np.int64] | None:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from simifeat.examples.pixels import together
+from simifeat.io.cells import holds_content
 from simifeat.io.table_file import TableFile
 
 PIXELS = "pixels"
@@ -46,13 +47,6 @@ def spooled(
         if writer is not None:
             writer.close()
     return pa.ipc.open_file(pa.memory_map(str(place))).read_all()
-
-
-def holds_content(kind: pa.DataType) -> bool:
-    """Whether cells are pictures as bytes, or structs that hold them."""
-    if pa.types.is_struct(kind):
-        return bool({"bytes", "path"} & {field.name for field in kind})
-    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
 def _small_batches(file: TableFile, names: list[str]) -> Iterator[pa.RecordBatch]:

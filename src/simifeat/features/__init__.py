@@ -7,32 +7,34 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from simifeat.io.source import Features, Progress, Request
+    from simifeat.io.table_file import TableFile
 
 __all__ = ["column_features"]
 
 
 def column_features(
-    column: pa.ChunkedArray,
+    file: TableFile,
     name: str,
+    n: int,
     request: Request,
     progress: Progress | None = None,
     labels: NDArray[Any] | None = None,
 ) -> Features:
-    """Features of a column of texts, of paths of pictures or of their bytes.
+    """Features of the column ``name`` of ``n`` texts, paths of pictures or their bytes.
 
-    Paths are below the folder of ``request.path``. ``labels``, one a row, are for extractors that
-    warm up on them.
+    Paths are below the folder of the table. ``labels``, one a row, are for extractors that warm up
+    on them.
     """
     from simifeat.features.records import record_features
     from simifeat.features.registry import kind_read_by
-    from simifeat.io.cells import Cells, kind_of_column
+    from simifeat.io.cells import Column, kind_of_contents
 
-    kind = kind_of_column(column, name, request.path)
+    kind = kind_of_contents(file, name)
     if request.extractor is not None:
         kind = kind_read_by(request.extractor, kind)
-    records = Cells(column, kind, request.path.parent)
+    folder = file.path if file.path.is_dir() else file.path.parent
+    records = Column(file, name, kind, folder, n)
     return record_features(records, request, progress, labels=labels)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from threading import Event
 
@@ -75,7 +76,20 @@ def extract_epochs(plan: Plan, folder: Path | None = None) -> Extraction:
     readable[list(failed)] = False
     kept = np.flatnonzero(readable)
     epochs = _remaining(plan, place, content, first, kept)
-    return Extraction(epochs, kept, tuple(failed[row] for row in sorted(failed)))
+    return Extraction(epochs, kept, _named(failed, plan.records))
+
+
+def _named(failed: Mapping[int, Skipped], records: Records) -> tuple[Skipped, ...]:
+    """Failed records by row, under the names they have now.
+
+    Features are kept under a digest of the content alone, so names may be those of a copy.
+    """
+    if not failed:
+        return ()
+    now = islice(records, max(failed) + 1)
+    return tuple(
+        Skipped(record.name, failed[row].reason) for row, record in enumerate(now) if row in failed
+    )
 
 
 def _remaining(

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from simifeat.errors import InputError
 from simifeat.io.csv_errors import explained, not_utf8
 from simifeat.io.reading import reading
+from simifeat.io.table_file import cells_one_by_one
 from simifeat.io.values import text_values
 
 _HEAD_BYTES = 1 << 20  # enough to tell the types of the columns
@@ -44,11 +45,15 @@ class CsvFile:
         """A column as labels or ids, [n]."""
         return text_values(self.cells(name).to_pylist())
 
+    def contents(self, name: str) -> Iterator[Any]:
+        """The cells of a column one by one, as the text they are."""
+        with self._reading():
+            yield from cells_one_by_one(self._as_text(name))
+
     def cells(self, name: str) -> pa.ChunkedArray:
         """A column as it would be written again, [n]."""
-        options = pc.ConvertOptions(include_columns=[name], column_types={name: pa.string()})
         with self._reading():
-            return self._open(_BLOCK_BYTES, options).read_all().column(0)
+            return self._as_text(name).read_all().column(0)
 
     def cells_of(self, values: NDArray[Any]) -> pa.ChunkedArray:
         """``values`` [n] as they would be written."""
@@ -91,6 +96,10 @@ class CsvFile:
         if rows is None or not rows.num_rows:
             raise InputError(f"{self.path} is empty: 0 rows; there is nothing to check")
         return rows
+
+    def _as_text(self, name: str) -> Any:
+        options = pc.ConvertOptions(include_columns=[name], column_types={name: pa.string()})
+        return self._open(_BLOCK_BYTES, options)
 
     def _open(self, block_size: int, convert: Any = None, *, use_threads: bool = True) -> Any:
         return pc.open_csv(

@@ -51,6 +51,12 @@ class JsonlFile:
             column = self._read(pa.schema([self.schema.field(name)])).column(0)
             return plain_values(column, name, self.path)
 
+    def contents(self, name: str) -> Iterator[Any]:
+        """The cells of a column one by one; None where a row has no such key."""
+        with reading(self.path, _KIND):
+            for row in self._rows():
+                yield row.get(name)
+
     def cells(self, name: str) -> pa.ChunkedArray:
         """A column as it would be written again, [n]: JSON text."""
         with reading(self.path, _KIND):
@@ -152,7 +158,9 @@ def _kind(value: Any) -> pa.DataType | None:
 
 
 def _wider(one: pa.DataType | None, other: pa.DataType | None) -> pa.DataType | None:
-    """The type that holds both: only integers give way, to floats."""
+    """The type that holds both: integers give way to floats, anything to text."""
     if one == pa.int64() and other == pa.float64():
         return other
-    return other if one is None else one
+    if one is None or other is None:
+        return other if one is None else one
+    return pa.string() if pa.string() in (one, other) else one

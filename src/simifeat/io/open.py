@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 
-from simifeat.errors import InputError
+from simifeat.io import kinds
 from simifeat.io.source import Request, Source
 
 READERS: Mapping[str, str] = {
@@ -17,13 +17,13 @@ READERS: Mapping[str, str] = {
     ".tsv": "simifeat.io.tables:open_table",
     ".parquet": "simifeat.io.tables:open_table",
     ".jsonl": "simifeat.io.tables:open_table",
+    ".tar": "simifeat.io.tar_source:open_tars",
     "dataset folder": "simifeat.io.datasets:open_dataset_folder",
+    "CIFAR binaries": "simifeat.io.cifar:open_cifar",
+    "idx files": "simifeat.io.idx:open_idx",
     "image folder": "simifeat.io.images:open_image_folder",
 }
 """Kind of path -> the function that opens it, imported when such a path is opened."""
-
-_SPELLINGS = {".pq": ".parquet", ".ndjson": ".jsonl", ".tab": ".tsv"}
-_DATASET_FILES = ("dataset_info.json", "dataset_dict.json")  # what Hugging Face's save_to_disk left
 
 
 def open_source(
@@ -43,25 +43,12 @@ def open_source(
     what is not named is guessed, and the guess is told in ``notes``.
     """
     place = Path(path)
-    reader = READERS.get(kind_of(place), "")
+    reader = READERS[kind_of(place)]
     module, _, function = reader.partition(":")
     opener = getattr(importlib.import_module(module), function)
     return opener(Request(place, labels, features, extractor, id, groups, n_epochs, seed))
 
 
 def kind_of(path: Path) -> str:
-    """The key of ``READERS`` for ``path``, judged by its ending, or its content if a folder."""
-    try:
-        if path.is_dir():
-            is_dataset = any((path / name).exists() for name in _DATASET_FILES)
-            return "dataset folder" if is_dataset else "image folder"
-        if not path.exists():
-            raise InputError(f"{path} does not exist; check the path")
-    except PermissionError:
-        raise InputError(f"cannot read {path}: no permission") from None
-    suffix = path.suffix.lower()
-    suffix = _SPELLINGS.get(suffix, suffix)
-    if suffix not in READERS:
-        known = ", ".join(name for name in READERS if name.startswith("."))
-        raise InputError(f"{path} is of no kind that can be read; give {known} or a folder")
-    return suffix
+    """The key of ``READERS`` for ``path``."""
+    return kinds.kind_of(path, READERS)

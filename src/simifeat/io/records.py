@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 
 Kind = Literal["image", "text"]
 Content = bytes | str
-_READ_AHEAD = 256
+_READ_AHEAD = 64  # records may carry their content
 
 
 class Unreadable(Exception):

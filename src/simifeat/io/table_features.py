@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from simifeat.dataset import check_lengths
 from simifeat.errors import InputError
+from simifeat.io.cells import holds_content
 from simifeat.io.embeddings import is_embedding, lists_of_texts, looks_like_list, put_lists
 from simifeat.io.names import guess_record, is_index, quoted, require_name
 from simifeat.io.source import Features, Progress, Request
@@ -32,7 +33,7 @@ class Choice:
 
 
 def choose_columns(file: TableFile, request: Request, taken: Sequence[str]) -> Choice:
-    """The columns asked for; else the one of embeddings, else all of numbers, else of records."""
+    """The columns asked for; else of embeddings, of pictures, all of numbers, or of texts."""
     names = [name for name in file.schema.names if name not in taken and not is_index(name)]
     if request.features is not None:
         return _asked(file, _split(request.features, file), request)
@@ -50,6 +51,9 @@ def choose_columns(file: TableFile, request: Request, taken: Sequence[str]) -> C
         )
     if lists:
         return Choice((lists[0],), "lists", (f"features: column {lists[0]!r}",))
+    pictures = [name for name in texts if holds_content(file.schema.field(name).type)]
+    if len(pictures) == 1:
+        return Choice((pictures[0],), "records", (f"features: pictures in column {pictures[0]!r}",))
     if numbers:
         plural = "s" if len(numbers) > 1 else ""
         note = f"features: {len(numbers)} column{plural} of numbers ({quoted(numbers, 4)})"
@@ -72,9 +76,7 @@ def read_columns(
     if choice.kind == "records":
         from simifeat.features import column_features  # extractors are heavy
 
-        found: Features = column_features(
-            file.cells(choice.names[0]), choice.names[0], request, progress, labels
-        )
+        found: Features = column_features(file, choice.names[0], n, request, progress, labels)
         return Features(
             found.matrix, found.metric, (*choice.notes, *found.notes), found.skipped, found.kept
         )

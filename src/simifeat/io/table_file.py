@@ -22,7 +22,7 @@ SPELLINGS = {".pq": ".parquet", ".ndjson": ".jsonl", ".tsv": ".csv", ".tab": ".c
 
 
 class TableFile(Protocol):
-    """A file of at least one row with named columns."""
+    """Rows with named columns, at least one of them."""
 
     @property
     def path(self) -> Path:
@@ -41,11 +41,18 @@ class TableFile(Protocol):
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Columns ``names``, some rows at a time."""
 
+    def contents(self, name: str) -> Iterator[Any]:
+        """The cells of a column one by one: texts, bytes, structs, or whatever is there."""
+
     def cells(self, name: str) -> pa.ChunkedArray:
         """A column as it would be written again, [n]."""
 
     def cells_of(self, values: NDArray[Any]) -> pa.ChunkedArray:
         """``values`` [n] as they would be written."""
+
+
+class WritableFile(TableFile, Protocol):
+    """Rows in one file that can be copied."""
 
     def write(
         self, columns: Mapping[str, pa.ChunkedArray], keep: NDArray[np.bool_], file: BinaryIO
@@ -58,15 +65,27 @@ def is_table(path: Path) -> bool:
     return _suffix(path) in _FORMATS
 
 
-def open_table_file(path: Path) -> TableFile:
+def cells_one_by_one(batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
+    """The cells of the only column of ``batches`` as Python values, one in memory at a time."""
+    for batch in batches:
+        for cell in batch.column(0):
+            yield cell.as_py()
+
+
+def open_table_file(path: Path) -> WritableFile:
     """Open a CSV, TSV, Parquet or JSON lines file."""
     module, _, name = _FORMATS[_suffix(path)].partition(":")
-    file = cast(TableFile, getattr(importlib.import_module(module), name)(path))
+    file = cast(WritableFile, getattr(importlib.import_module(module), name)(path))
+    check_names(file)
+    return file
+
+
+def check_names(file: TableFile) -> None:
+    """Every column has a name of its own."""
     names = file.schema.names
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise InputError(f"{path} has two columns named {twice!r}; rename one")
-    return file
+        raise InputError(f"{file.path} has two columns named {twice!r}; rename one")
 
 
 def _suffix(path: Path) -> str:
