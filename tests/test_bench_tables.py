@@ -28,8 +28,11 @@ def record_of(folder, name):
     return record
 
 
-def test_table_1_trains_on_the_pictures(tmp_path, capsys):
-    pytest.importorskip("torch", reason="torch is not installed (extra simifeat[torch])")
+def test_table_1_trains_on_the_pictures(tmp_path, capsys, request):
+    torch = pytest.importorskip("torch", reason="torch is not installed (extra simifeat[torch])")
+    before = torch.get_num_threads()
+    request.addfinalizer(lambda: torch.set_num_threads(before))
+    torch.set_num_threads(1)
     data, pictures = write_features(tmp_path / "data"), write_pictures(tmp_path / "pictures")
     words = ["bench", "table1", "--data", str(data), "--pictures", str(pictures)]
     words += ["--extractor", "good", "--noise", "human", "--seeds", "1", "--limit", "60"]

@@ -44,6 +44,12 @@ def _options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             type=click.Path(path_type=Path),
             help="Folder of feature files and labels; docs/baselines.md says how they are named.",
         ),
+        "clothing": click.option(
+            "--data",
+            required=True,
+            type=click.Path(path_type=Path),
+            help="Folder of Clothing1M: its lists of keys and labels, and images/.",
+        ),
         "output": click.option(
             "-o",
             "--output",
@@ -78,20 +84,49 @@ def _options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         ),
         "limit": click.option("--limit", type=click.IntRange(20), help="So many examples only."),
         "depth": click.option(
-            "--depth", default=34, show_default=True, help="Layers of the ResNet that is trained."
+            "--depth", type=int, help="Layers of the ResNet trained; by default the paper's."
         ),
         "width": click.option(
             "--width",
-            default=64,
-            show_default=True,
             type=click.IntRange(1),
-            help="Channels of its first stage.",
+            help="Channels of its first stage; by default the paper's 64.",
         ),
         "epochs": click.option(
             "--epochs",
             "n_epochs",
             type=click.IntRange(1),
             help="Epochs of a training; by default the paper's.",
+        ),
+        "selections": click.option(
+            "--selections",
+            callback=_names,
+            help="none, warmup, or extractors such as efficientnet-lite0 or onnx:PATH.",
+        ),
+        "rounds": click.option(
+            "--rounds",
+            "n_rounds",
+            type=click.IntRange(1),
+            help="Rounds of detection; by default the paper's 600.",
+        ),
+        "batches": click.option(
+            "--batches",
+            "n_batches",
+            type=click.IntRange(1),
+            help="Mini-batches of 32 in a round and in an epoch; by default the paper's 1,000.",
+        ),
+        "size": click.option(
+            "--size", type=click.IntRange(8), help="Pixels a side; by default the paper's 224."
+        ),
+        "rate": click.option(
+            "--rate",
+            "learning_rate",
+            type=click.FloatRange(0, min_open=True),
+            help="Learning rate of the first half; .002 by default.",
+        ),
+        "weights": click.option(
+            "--weights",
+            type=click.Path(path_type=Path, exists=True, dir_okay=False),
+            help="Weights to start from, torchvision's names; random without.",
         ),
         "jobs": click.option(
             "--jobs", "n_jobs", type=click.IntRange(1), help="Processes; by default one a core."
@@ -187,6 +222,35 @@ def table3(**choices: Any) -> None:
     from simifeat.bench.table3 import table3 as compute
 
     _print(compute(say=_say, **_given(choices)), choices["output"])
+
+
+_SCHEDULE = ("n_epochs", "n_batches", "size", "learning_rate", "depth", "width", "weights")
+
+
+@command.command()
+@_options(
+    "clothing",
+    "output",
+    "selections",
+    "rounds",
+    "seeds",
+    "limit",
+    "depth",
+    "width",
+    "weights",
+    "size",
+    "epochs",
+    "batches",
+    "rate",
+)
+def table4(**choices: Any) -> None:
+    """Clothing1M: training on what was selected, and on everything."""
+    from simifeat.bench.schedule import Schedule
+    from simifeat.bench.table4 import table4 as compute
+
+    given = _given(choices)
+    schedule = Schedule(**{name: given.pop(name) for name in _SCHEDULE if name in given})
+    _print(compute(say=_say, schedule=schedule, **given), choices["output"])
 
 
 @command.command()
