@@ -49,11 +49,19 @@ def load(
 ) -> Examples:
     """Open and read a source; what was guessed or left out is told on stderr."""
     source = open_source(
-        path, labels, features, extractor, id, groups, n_epochs=n_epochs, seed=seed
+        path,
+        labels,
+        features,
+        extractor,
+        id,
+        groups,
+        n_epochs=n_epochs,
+        seed=seed,
+        progress=progress,
     )
     tell(source.notes)
     given = source.labels
-    grouped = None if groups is None else read_groups(path, groups)
+    grouped = None if groups is None else read_groups(source, groups)
     read = source.load_features(progress)
     tell(read.notes)
     tell_skipped(read.skipped)

@@ -19,6 +19,7 @@ from simifeat.examples.one import Examples
 from simifeat.examples.pixels import PixelRows, pixel_columns
 from simifeat.examples.spool import PIXELS, spooled
 from simifeat.io.cells import Cells, holds_content, kind_of_column
+from simifeat.io.cloud import fetch, is_url
 from simifeat.io.embeddings import looks_like_list
 from simifeat.io.names import CLEAN_LABEL, guess_id, guess_label, is_index
 from simifeat.io.open import kind_of, open_source
@@ -42,6 +43,8 @@ def open_examples(
     ``ids`` [n] are those of the verdicts, ``spool`` a folder that lasts as long as the examples.
     Pictures inside a table are kept only for rows of the verdicts that are ``shown`` [n].
     """
+    if is_url(source["path"]):
+        source = {**source, "path": str(fetch(source["path"], spool))}
     path = Path(source["path"])
     if kind_of(path) == "image folder":
         names = pa.chunked_array([ids.cast(pa.string())])

@@ -76,8 +76,10 @@ class Cells:
 def kind_of_contents(file: TableFile, name: str) -> Kind:
     """Whether a column holds texts or pictures, by the first of its cells."""
     kind = file.schema.field(name).type
+    if holds_content(kind):
+        return "image"
     found = [cell for cell in islice(file.contents(name), _LOOKED_AT) if cell not in (None, "")]
-    pictures = sum(isinstance(cell, bytes) or _is_picture_struct(cell) for cell in found)
+    pictures = sum(map(_is_picture_struct, found))
     texts = [cell for cell in found if isinstance(cell, str)]
     if found and not pictures and not texts:
         raise _neither(name, file.path, kind)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,16 +12,17 @@ from simifeat.io.arrays import Archive, flat
 from simifeat.io.names import require_name
 from simifeat.io.other_files import is_file_name, labels_of_file
 from simifeat.io.reading import reading
-from simifeat.io.table_file import is_table, open_table_file
+from simifeat.io.source import Source
+from simifeat.io.tables import TableSource
 
 
-def read_groups(path: str, groups: str) -> NDArray[Any]:
-    """Groups [n] of the source at ``path``; an empty cell is None: a row that stands alone."""
-    place = Path(path)
-    if is_table(place):
-        file = open_table_file(place)
-        if not is_file_name(groups, file.schema.names):
-            cells = file.cells(require_name(groups, file.schema.names, place)).to_pylist()
+def read_groups(source: Source, groups: str) -> NDArray[Any]:
+    """Groups [n] of a source; an empty cell is None: a row that stands alone."""
+    place = source.path
+    if isinstance(source, TableSource):
+        names = source.rows.schema.names
+        if not is_file_name(groups, names):
+            cells = list(source.rows.contents(require_name(groups, names, place)))
             column = np.empty(len(cells), object)
             column[:] = [None if cell == "" else cell for cell in cells]
             return column
@@ -33,5 +33,5 @@ def read_groups(path: str, groups: str) -> NDArray[Any]:
             with reading(place, ".npz"):
                 return flat(archive[name])
     elif not is_file_name(groups, ()):
-        raise InputError(f"{path} has no column {groups!r}; give a file with --groups FILE")
+        raise InputError(f"{place} has no column {groups!r}; give a file with --groups FILE")
     return labels_of_file(groups)

@@ -159,7 +159,7 @@ def _read(path: Path, n_dimensions: int) -> NDArray[np.uint8]:
             packed.read(head)
             left, whole = shape[0] * row, 0
             try:
-                while left and (block := packed.read(min(_BLOCK, left))):
+                while left and (block := packed.read1(min(_BLOCK, left))):
                     whole += file.write(block)
                     left -= len(block)
             except (EOFError, gzip.BadGzipFile, zlib.error):  # what came before it is there

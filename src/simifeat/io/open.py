@@ -8,7 +8,9 @@ from os import PathLike
 from pathlib import Path
 
 from simifeat.io import kinds
-from simifeat.io.source import Request, Source
+from simifeat.io.cloud import fetched, is_url
+from simifeat.io.patterns import is_pattern
+from simifeat.io.source import Progress, Request, Source
 
 READERS: Mapping[str, str] = {
     ".npy": "simifeat.io.array_source:open_npy",
@@ -36,17 +38,29 @@ def open_source(
     *,
     n_epochs: int = 1,
     seed: int = 0,
+    progress: Progress | None = None,
 ) -> Source:
     """Open the labelled examples at ``path``; features are read when they are asked for.
 
     ``labels`` and ``features`` name a column (or a key of an .npz file), or a file of their own;
-    what is not named is guessed, and the guess is told in ``notes``.
+    what is not named is guessed, and the guess is told in ``notes``. Each of them may be a URL such
+    as ``s3://bucket/data``; its files are fetched, which ``progress`` is told of.
     """
-    place = Path(path)
+    labels, features = (_local(name, progress) for name in (labels, features))
+    place = Path(path) if not is_url(path) else fetched(str(path), progress)
     reader = READERS[kind_of(place)]
     module, _, function = reader.partition(":")
     opener = getattr(importlib.import_module(module), function)
     return opener(Request(place, labels, features, extractor, id, groups, n_epochs, seed))
+
+
+def may_be_there(path: str) -> bool:
+    """Whether it is worth a try to open ``path``; nothing is fetched to find out."""
+    return is_url(path) or is_pattern(path) or Path(path).exists()
+
+
+def _local(name: str | None, progress: Progress | None) -> str | None:
+    return str(fetched(name, progress)) if name is not None and is_url(name) else name
 
 
 def kind_of(path: Path) -> str:

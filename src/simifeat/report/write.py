@@ -14,6 +14,7 @@ from simifeat.evidence import nearest_of
 from simifeat.examples import Examples, open_examples
 from simifeat.io.atomic import replacing
 from simifeat.io.exact_json import dumps
+from simifeat.io.open import may_be_there
 from simifeat.report.gallery import Card, make_cards, suspicious_rows
 from simifeat.report.page import render
 from simifeat.report.summary import summarise
@@ -60,6 +61,6 @@ def _cards(verdicts: Verdicts, features: NDArray[Any] | None, n_shown: int) -> l
 def _examples(verdicts: Verdicts, spool: Path, seen: NDArray[np.bool_]) -> Examples | None:
     """What the verdicts were about, if it is still where it was."""
     source = verdicts.metadata.get("source")
-    if not source or not Path(source["path"]).exists():
+    if not source or not may_be_there(source["path"]):
         return None
     return open_examples(source, pa.array(verdicts.ids), spool, seen)

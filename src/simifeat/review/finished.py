@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -103,4 +102,4 @@ class Finished:
 def source_behind(origin: Mapping[str, Any]) -> Source:
     """The source that verdicts with this ``origin`` are about."""
     asked = (origin.get(name) for name in ("labels", "features", "extractor", "id"))
-    return open_source(Path(origin["path"]), *asked)
+    return open_source(origin["path"], *asked)
