@@ -18,7 +18,7 @@ from simifeat.io.atomic import write_bytes
 
 Pictures = NDArray[np.uint8]  # [n, 32, 32, 3]
 
-_FILES = {
+FILES = {
     "cifar10": (tuple(f"data_batch_{number}.bin" for number in range(1, 6)), 1),
     "cifar100": (("train.bin",), 2),
 }
@@ -28,12 +28,12 @@ _PROJECTED = 256  # width of the random projection and of the principal componen
 
 def has_pictures(folder: Path, dataset: str) -> bool:
     """Whether all training files of ``dataset`` are in ``folder``."""
-    return dataset in _FILES and all((folder / name).is_file() for name in _FILES[dataset][0])
+    return dataset in FILES and all((folder / name).is_file() for name in FILES[dataset][0])
 
 
 def read_cifar(folder: Path, dataset: str) -> tuple[Pictures, NDArray[np.int64]]:
     """Training pictures and their true labels (the fine ones of CIFAR-100), in official order."""
-    names, n_labels = _FILES[dataset]
+    names, n_labels = FILES[dataset]
     if not has_pictures(folder, dataset):
         raise InputError(
             f"{folder} does not hold the pictures of {dataset}: {', '.join(names)}; they are in "

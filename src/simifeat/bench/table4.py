@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -166,7 +167,7 @@ def _summary(result: Result) -> tuple[float, float, float, float]:
 
 
 def _cell_name(selection: str, sampling: str, seed: int) -> str:
-    return f"table4-{selection}-{sampling}-{seed}".replace(":", ".").replace("/", ".")
+    return re.sub(r"[^\w.-]", ".", f"table4-{selection}-{sampling}-{seed}")
 
 
 def _mark(clothing: ClothingSet) -> str:

@@ -63,6 +63,9 @@ def _options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             type=click.Path(path_type=Path),
             help="Folder of the CIFAR pictures, binary version.",
         ),
+        "download": click.option(
+            "--download", is_flag=True, help="Fetch CIFAR into that folder where it is missing."
+        ),
         "extractors": click.option(
             "--extractors", callback=_names, help="Which features to make of the pictures."
         ),
@@ -143,6 +146,13 @@ def _options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 def _given(choices: dict[str, Any]) -> dict[str, Any]:
     """What was said on the command line; the rest is left to the table."""
+    if choices.pop("download", False):
+        from simifeat.bench.download import fetch_pictures
+
+        if choices["pictures"] is None:
+            raise InputError("--download needs a folder; give it with --pictures")
+        for dataset in choices["datasets"] or ("cifar10",):
+            fetch_pictures(choices["pictures"], dataset, _say)
     if "n_jobs" in choices and choices["n_jobs"] is None:
         choices["n_jobs"] = os.cpu_count() or 1
     return {name: value for name, value in choices.items() if value is not None}
@@ -163,6 +173,7 @@ def _print(grids: list[Any], output: Path) -> None:
     "data",
     "output",
     "pictures",
+    "download",
     "datasets",
     "extractor",
     "methods",
@@ -208,6 +219,7 @@ def table2(**choices: Any) -> None:
     "data",
     "output",
     "pictures",
+    "download",
     "extractors",
     "datasets",
     "methods",
@@ -254,7 +266,7 @@ def table4(**choices: Any) -> None:
 
 
 @command.command()
-@_options("data", "output", "pictures", "extractors", "datasets", "limit")
+@_options("data", "output", "pictures", "download", "extractors", "datasets", "limit")
 def figure3(**choices: Any) -> None:
     """delta_k and the lower bound of Proposition 1 against k."""
     from simifeat.bench.figure3 import figure3 as compute
