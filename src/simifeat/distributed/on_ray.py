@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from threadpoolctl import threadpool_limits
 
@@ -18,8 +20,8 @@ _MOST_RETRIES = 20
 _SLOW = 4.0
 """A task that takes so many times the median of its stage is started a second time."""
 
-_SLOW_SECONDS = 20.0
-"""No task is slow before."""
+_PATIENCE = 10.0
+"""Seconds in which a cluster must answer."""
 
 _WINDOW = 4
 """Tasks handed over for each core of the cluster."""
@@ -28,7 +30,8 @@ _WINDOW = 4
 class OnRay:
     """Runs the stages on the cluster at an address, or on one of this machine's own ("auto")."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, slow_seconds: float = 20.0) -> None:
+        self._slow_seconds = slow_seconds  # no task is slow before
         self.ray = require("ray", "ray")
         if not self.ray.is_initialized():
             _connect(self.ray, address)
@@ -57,7 +60,7 @@ class OnRay:
                     done.add(number)
                     tick(1)
             if not waiting and seconds:
-                limit = max(_SLOW_SECONDS, _SLOW * sorted(seconds)[len(seconds) // 2])
+                limit = max(self._slow_seconds, _SLOW * sorted(seconds)[len(seconds) // 2])
                 now = time.monotonic()
                 for number, begun in list(started.values()):
                     if now - begun > limit and number not in doubled and number not in done:
@@ -73,10 +76,19 @@ def _connect(ray: Any, address: str) -> None:
             except ConnectionError:  # no cluster runs here: start one for this run
                 ray.init(log_to_driver=False, logging_level="ERROR", include_dashboard=False)
         else:
+            _check_reachable(address)
             ray.init(address, log_to_driver=False, logging_level="ERROR")
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         detail = " ".join(str(error).split())[:160]
         raise InputError(f"cannot reach the Ray cluster {address}: {detail}") from error
+
+
+def _check_reachable(address: str) -> None:
+    """Ray itself waits for minutes where nobody answers."""
+    place = urlsplit(address if "://" in address else f"ray://{address}")
+    if place.port is None:
+        raise ValueError("give it as HOST:PORT")
+    socket.create_connection((place.hostname, place.port), _PATIENCE).close()
 
 
 def _run_one(job: Job, stage: str, number: int) -> float:

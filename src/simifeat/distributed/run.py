@@ -137,13 +137,13 @@ def detect_files(
         try:
             where = (source, work, labels, features, id, groups)
             job, encoded = _plan(*where, memory, seed, n_threads, choices, skipped)
-            if job.work.prepare(job.key, fresh and not skipped):
-                tell(f"going on with the run in {job.work.root}")
             scheduler: Scheduler = Threads(job.budget.n_threads)
             if cluster is not None:
                 from simifeat.distributed.on_ray import OnRay
 
                 scheduler = OnRay(cluster)
+            if job.work.prepare(job.key, fresh and not skipped):
+                tell(f"going on with the run in {job.work.root}")
             verdicts = _run(job, encoded, scheduler, progress)
             if not keep:
                 job.work.remove()
