@@ -127,7 +127,7 @@ def test_files(form, tmp_path):
     about = json.loads((tmp_path / f"out.{form}.json").read_text())
     assert [row["class"] for row in about["classes"]] == NAMES
     assert found.to_pandas().extra.tolist() == found.names(found.extra)
-    with pytest.raises(OutputError, match=r"lists of labels go into a .parquet or .jsonl file"):
+    with pytest.raises(OutputError, match="give a file that ends in .parquet or .jsonl"):
         found.save(tmp_path / "out.csv")
 
 
@@ -215,8 +215,8 @@ def test_further_bad_input():
         (["no.csv", "--labels", "u"], "no.csv does not exist; check the path"),
         (["data.npy", "--labels", "u"], "data.npy cannot hold several labels a row; give a .csv"),
         (["data.npz"], "data.npz holds arrays; say which is the matrix of labels with --labels"),
-        (["data.csv", "--labels", "t", "-o", "out.csv"], "cannot write out.csv: lists of labels go "
-         "into a .parquet or .jsonl file"),
+        (["data.csv", "--labels", "t", "-o", "out.csv"], "cannot write out.csv: give a file that "
+         "ends in .parquet or .jsonl"),
     ],
 )  # fmt: skip
 def test_bad_input_of_the_command_is_one_line(arguments, message, tmp_path, monkeypatch, capsys):

@@ -22,6 +22,7 @@ def test_the_public_names():
         "Transition",
         "Verdicts",
         "__version__",
+        "consensus_labels",
         "detect",
         "detect_multilabel",
         "estimate_transition",

@@ -13,6 +13,7 @@ from simifeat.version import __version__
 
 if TYPE_CHECKING:
     from simifeat import metrics, neighbors, noise, theory
+    from simifeat.annotators import consensus_labels
     from simifeat.estimator import SimiFeat
     from simifeat.multilabel import detect_multilabel
 
@@ -24,6 +25,7 @@ __all__ = [
     "Transition",
     "Verdicts",
     "__version__",
+    "consensus_labels",
     "detect",
     "detect_multilabel",
     "estimate_transition",
@@ -36,6 +38,7 @@ __all__ = [
 _MODULES = ("metrics", "neighbors", "noise", "theory")
 _ELSEWHERE = {
     "SimiFeat": "estimator",
+    "consensus_labels": "annotators",
     "detect_multilabel": "multilabel",
 }
 

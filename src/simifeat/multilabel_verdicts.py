@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
@@ -10,13 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from simifeat.errors import OutputError, require
-from simifeat.io import exact_json
-from simifeat.io.atomic import check_target, replacing
+from simifeat.errors import require
+from simifeat.io.answer_file import save_answer
 from simifeat.transition import Transition
 
 if TYPE_CHECKING:
@@ -25,6 +21,8 @@ if TYPE_CHECKING:
     from simifeat.neighbors import Neighbors
 
 FORMAT = "simifeat multilabel verdicts"
+ENDINGS = (".parquet", ".jsonl")
+"""Of files that hold lists."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,20 +131,8 @@ class MultilabelVerdicts:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a .parquet or .jsonl file of one row an example, and what was found beside it."""
-        target = Path(path)
-        check_multilabel_target(target)
-        table = pa.table(
-            {name: pa.array(_plain(values)) for name, values in self.columns().items()}
-        )
         record = {"format": FORMAT, "classes": self.class_table(), "metadata": self.metadata}
-        beside = target.with_name(target.name + ".json")
-        with replacing(target, beside) as (file, about):
-            if target.suffix.lower() == ".parquet":
-                pq.write_table(table, file, compression="zstd")
-            else:
-                for row in table.to_pylist():
-                    file.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
-            about.write(exact_json.dumps(record).encode())
+        save_answer(self.columns(), record, Path(path), ENDINGS)
 
     def summary(self, n_classes: int = 10) -> str:
         """A few lines to read or paste."""
@@ -173,17 +159,3 @@ class MultilabelVerdicts:
         if len(table) > n_classes:
             lines.append(f"({len(table) - n_classes} more classes with fewer)")
         return "\n".join(lines)
-
-
-def check_multilabel_target(target: Path) -> None:
-    """Refuse, before any work is done for it, a path that cannot be saved to."""
-    if target.suffix.lower() not in (".parquet", ".jsonl"):
-        raise OutputError(
-            f"cannot write {target}: lists of labels go into a .parquet or .jsonl file"
-        )
-    check_target(target)
-    check_target(target.with_name(target.name + ".json"))
-
-
-def _plain(values: Any) -> Any:
-    return values.tolist() if isinstance(values, np.ndarray) and values.dtype == object else values

@@ -18,9 +18,10 @@ from simifeat.cli.options import (
     threads_option,
 )
 from simifeat.cli.progress import progress_line
+from simifeat.io.answer_file import check_answer_target
 from simifeat.io.several_labels import open_several_labels
 from simifeat.multilabel import detect_multilabel
-from simifeat.multilabel_verdicts import MultilabelVerdicts, check_multilabel_target
+from simifeat.multilabel_verdicts import ENDINGS, MultilabelVerdicts
 from simifeat.neighbors.base import Metric
 from simifeat.settings import Method
 
@@ -54,7 +55,7 @@ def command(
     matrix of 0 and 1.
     """
     if output is not None:
-        check_multilabel_target(Path(output))
+        check_answer_target(Path(output), ENDINGS)
     with progress_line() as progress:
         source = open_several_labels(path, labels, features, extractor, id)
         tell(source.notes)
