@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from contextlib import contextmanager
 
 import numpy as np
@@ -29,7 +30,7 @@ def write_npy(folder, features, labels):
 def write_parquet(folder, features, labels, n_shards, row_group=500):
     """Shards with columns id, embedding and label; the pattern that matches them."""
     bounds = np.linspace(0, len(features), n_shards + 1).astype(int)
-    for number, (start, stop) in enumerate(zip(bounds, bounds[1:], strict=False)):
+    for number, (start, stop) in enumerate(itertools.pairwise(bounds)):
         table = pa.table(
             {
                 "id": [f"row-{i}" for i in range(start, stop)],

@@ -217,7 +217,7 @@ def broken(data, tmp_path):
 
 
 def test_a_damaged_shard_is_named(broken, tmp_path):
-    pattern, path = broken
+    pattern, _path = broken
     with pytest.raises(BadShard, match=r"part-002\.parquet"):
         detect_files(pattern, tmp_path / "work")
 
@@ -278,7 +278,7 @@ def run(capsys, *arguments):
 
 def test_the_command_runs_in_stages(shards, whole, tmp_path, capsys):
     target = tmp_path / "out.parquet"
-    code, out, err = run(capsys, "detect", shards, "--memory", "1GB", "-o", target)
+    code, out, _err = run(capsys, "detect", shards, "--memory", "1GB", "-o", target)
     assert code == 0
     assert "of 4,000 labels look corrupted" in out
     same(Verdicts.load(target), Verdicts.load(_kept(whole, tmp_path)))
@@ -288,6 +288,15 @@ def test_the_command_runs_in_stages(shards, whole, tmp_path, capsys):
         "out.parquet.json",
         "whole.parquet",
     ]
+
+
+def test_a_table_is_brought_into_files_of_ranges_first(data, tmp_path, capsys):
+    features, labels = data
+    np.savez(tmp_path / "data.npz", features=features, labels=labels)
+    target = tmp_path / "out.parquet"
+    assert run(capsys, "detect", tmp_path / "data.npz", "--memory", "1GB", "-o", target)[0] == 0
+    same(Verdicts.load(target), simifeat.detect(features, labels, engine="approximate"))
+    assert not list(tmp_path.glob("*.work*"))
 
 
 def _kept(content: bytes, folder: Path) -> Path:
@@ -315,7 +324,10 @@ def test_a_dry_run_says_what_it_costs_and_writes_nothing(shards, tmp_path, capsy
         (["--memory", "4XB"], "'4XB' is no size; give one such as 4GB or 512MiB"),
         (["--memory", "10MB", "-o", "o.parquet"], "GB at least, and 0.0 GB are allowed"),
         (["--memory", "1GB"], "a staged run needs a place for its results; name a file with -o"),
-        (["--memory", "1GB", "--extractor", "x"], "--extractor has no meaning for a staged run"),
+        (
+            ["--memory", "1GB", "--extractor", "x", "--epochs", "3", "-o", "o.parquet"],
+            "--groups and --epochs are not known to a staged run on anything else",
+        ),
         (["--cluster", "127.0.0.1:1", "-o", "o.parquet"], "cannot reach the Ray cluster"),
     ],
 )
@@ -325,7 +337,7 @@ def test_what_cannot_be_done_is_said_in_one_line(
     monkeypatch.chdir(tmp_path)
     if "--cluster" in arguments:
         pytest.importorskip("ray")
-    code, out, err = run(capsys, "detect", shards, *arguments)
+    code, _out, err = run(capsys, "detect", shards, *arguments)
     assert code == 2
     assert message in err
     assert err.count("\n") == 1

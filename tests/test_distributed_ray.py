@@ -11,16 +11,19 @@ import threading
 import time
 from functools import partial
 
+import numpy as np
 import pytest
 
 pytest.importorskip("ray", reason="ray is not installed (extra simifeat[ray])")
 import ray
 
+from pictures import encoded, picture
 from scaled import blobs, ray_cluster, write_parquet
 from simifeat.distributed import detect_files, on_ray
 from simifeat.distributed.cost import Budget
 from simifeat.distributed.inputs import BadShard
 from simifeat.distributed.stages import STAGES
+from simifeat.verdicts import Verdicts
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:::ray")]
 
@@ -106,6 +109,9 @@ def test_a_driver_may_die_and_be_started_again(shards, whole, cluster, tmp_path)
     again = subprocess.run(command, check=True, capture_output=True, text=True)
     assert f"note: going on with the run in {work}" in again.stderr
     assert not work.exists()
+    (tmp_path / "whole.parquet").write_bytes(whole)
+    one, other = Verdicts.load(target), Verdicts.load(tmp_path / "whole.parquet")
+    np.testing.assert_array_equal(one.p_corrupted, other.p_corrupted)
 
 
 def test_a_node_that_stands_still_is_gone_round(shards, whole, cluster, tmp_path, monkeypatch):
@@ -152,3 +158,25 @@ def test_a_damaged_shard_is_named_from_wherever_it_was_read(cluster, tmp_path):
     )
     assert found.n_examples == 2000
     assert str(path) in told[0]
+
+
+def test_pictures_are_extracted_on_the_cluster(cluster, tmp_path, monkeypatch):
+    pytest.importorskip("onnxruntime")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for number in range(60):
+        path = tmp_path / "photos" / ("ab"[number % 2]) / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(encoded(picture(number)))
+    (tmp_path / "photos" / "a" / "0.png").write_bytes(b"no picture")
+    command = [sys.executable, "-m", "simifeat", "detect", str(tmp_path / "photos"), "-k", "5"]
+    command += ["--extractor", "efficientnet-lite0?size=32"]
+    shown = []
+    for name, how in (("here", ["--memory", "1GB"]), ("there", ["--cluster", cluster.address])):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / f"cache-{name}"))
+        target = tmp_path / f"{name}.parquet"
+        ran = subprocess.run(
+            [*command, *how, "-o", str(target)], check=True, capture_output=True, text=True
+        )
+        assert "1 cannot be read and are not judged: a/0.png" in ran.stderr
+        shown.append(target.read_bytes())
+    assert shown[0] == shown[1]

@@ -100,11 +100,6 @@ def command(
     staged = scale.is_asked(path)
     where: dict[str, Any] = {"labels": labels, "features": features, "id": id, "groups": groups}
     how = {"seed": seed, "n_threads": n_threads, **choices}
-    if staged and extractor is not None:
-        raise InputError(
-            "--extractor has no meaning for a staged run, which reads features; "
-            "leave out --memory, --cluster and --work"
-        )
     if staged and (evidence or outliers):
         raise InputError(
             "--evidence and --outliers need all neighbours in memory, which a staged run does not "
@@ -119,7 +114,7 @@ def command(
         check_target(Path(report))
     with progress_line() as progress:
         if staged:
-            verdicts = scale.detect(path, output, progress, **where, **how)
+            verdicts = scale.detect(path, extractor, output, progress, **where, **how)
             known = None
         else:
             verdicts, known = _detect(path, extractor, progress, **where, **how)

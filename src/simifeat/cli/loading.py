@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +46,7 @@ def load(
     n_epochs: int = 1,
     seed: int = 0,
     progress: Progress | None = None,
+    spread: Callable[..., Any] | None = None,
 ) -> Examples:
     """Open and read a source; what was guessed or left out is told on stderr."""
     source = open_source(
@@ -58,6 +59,7 @@ def load(
         n_epochs=n_epochs,
         seed=seed,
         progress=progress,
+        spread=spread,
     )
     tell(source.notes)
     given = source.labels

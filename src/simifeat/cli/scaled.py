@@ -10,9 +10,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
+from simifeat.cli.loading import Examples, load
 from simifeat.cli.options import print_json
-from simifeat.errors import InputError
+from simifeat.distributed.opening import can_be_ranged
+from simifeat.distributed.run import detect_files, forecast_files
+from simifeat.distributed.work import Work
+from simifeat.errors import InputError, OutputError
+from simifeat.io.atomic import replacing
+from simifeat.io.columns import to_arrow, type_tag
 from simifeat.io.source import Progress
 from simifeat.verdicts import Verdicts
 
@@ -71,8 +80,6 @@ class Scale:
 
     def forecast(self, source: str, as_json: bool, **how: Any) -> None:
         """Print what the run would cost."""
-        from simifeat.distributed.run import forecast_files
-
         found = forecast_files(source, memory=self.memory, **how)
         facts = {
             "rows": found.size.n,
@@ -96,16 +103,31 @@ class Scale:
         )
 
     def detect(
-        self, source: str, output: str | None, progress: Progress | None, **how: Any
+        self,
+        source: str,
+        extractor: str | None,
+        output: str | None,
+        progress: Progress | None,
+        **how: Any,
     ) -> Verdicts:
-        """The verdicts; ``output`` names the work folder where ``--work`` does not."""
-        from simifeat.distributed import detect_files
+        """The verdicts; ``output`` names the work folder where ``--work`` does not.
 
-        if output is None and self.work is None:
-            raise InputError("a staged run needs a place for its results; name a file with -o")
+        A source that is not features in files that can be read by ranges of rows is brought into
+        such files first: what has to be extracted is, on the cluster if there is one.
+        """
+        work = self._work(output)
+        origin = {name: how.get(name) for name in ("labels", "features", "id")}
+        origin |= {"path": source, "extractor": extractor}
+        ids = None
+        if extractor is not None or not can_be_ranged(source):
+            examples = self._extracted(source, extractor, progress, how)
+            origin, ids = dict(examples.origin), examples.ids
+            source, beside = _write_ranged(examples, _beside(work))
+            how |= {"labels": beside, "features": None, "id": None, "groups": None}
+            how["metric"] = how["metric"] or examples.metric
         verdicts = detect_files(
             source,
-            self._work(output),
+            work,
             memory=self.memory,
             cluster=self.cluster,
             fresh=not self.resume,
@@ -115,18 +137,57 @@ class Scale:
             note=lambda text: click.echo(f"note: {text}", err=True),
             **how,
         )
-        origin = {name: how.get(name) for name in ("labels", "features", "id")}
-        origin |= {"path": source, "extractor": None}
-        return replace(verdicts, metadata={**verdicts.metadata, "source": origin})
+        about = {**verdicts.metadata, "source": origin}
+        return replace(verdicts, ids=verdicts.ids if ids is None else ids, metadata=about)
+
+    def _extracted(
+        self, source: str, extractor: str | None, progress: Progress | None, how: dict[str, Any]
+    ) -> Examples:
+        if how["groups"] is not None or (how["n_epochs"] or 1) > 1:
+            raise InputError(
+                f"{source} is no file of features, and --groups and --epochs are not known to a "
+                "staged run on anything else; leave them out, or --memory, --cluster and --work"
+            )
+        spread = None
+        if self.cluster is not None:
+            from simifeat.distributed.extraction import OnRayData
+
+            spread = OnRayData(self.cluster)
+        where = (how["labels"], how["features"], extractor, how["id"])
+        return load(source, *where, seed=how["seed"], progress=progress, spread=spread)
 
     def forget(self, output: str | None) -> None:
         """Remove the results of the stages: the verdicts are written."""
-        from simifeat.distributed.work import Work
-
-        Work(self._work(output)).remove()
+        work = self._work(output)
+        Work(work).remove()
+        Work(_beside(work)).remove()
 
     def _work(self, output: str | None) -> Path:
+        if output is None and self.work is None:
+            raise InputError("a staged run needs a place for its results; name a file with -o")
         return Path(self.work or f"{output}.work")
+
+
+def _beside(work: Path) -> Path:
+    """Where features that had to be extracted are kept for the run in ``work``."""
+    return work.with_name(work.name + ".features")
+
+
+def _write_ranged(examples: Examples, folder: Path) -> tuple[str, str]:
+    """Features and labels in files of their own; their paths."""
+    matrix = np.asarray(examples.features, np.float32)
+    labels = pa.table(
+        {"label": to_arrow(examples.labels, type_tag(examples.labels, "label"), "label")}
+    )
+    places = folder / "features.npy", folder / "labels.parquet"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot work in {folder}: {error.strerror or error}") from error
+    with replacing(*places) as (rows, beside):
+        np.save(rows, matrix)
+        pq.write_table(labels, beside)
+    return str(places[0]), str(places[1])
 
 
 def _duration(seconds: float) -> str:

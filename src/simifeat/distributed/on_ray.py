@@ -32,9 +32,7 @@ class OnRay:
 
     def __init__(self, address: str, slow_seconds: float = 20.0) -> None:
         self._slow_seconds = slow_seconds  # no task is slow before
-        self.ray = require("ray", "ray")
-        if not self.ray.is_initialized():
-            _connect(self.ray, address)
+        self.ray = connect(address)
         self._task = self.ray.remote(max_retries=_MOST_RETRIES, num_cpus=1)(_run_one)
 
     def run(
@@ -68,7 +66,11 @@ class OnRay:
                         started[self._task.remote(stored, stage, number)] = number, now
 
 
-def _connect(ray: Any, address: str) -> None:
+def connect(address: str) -> Any:
+    """Ray, connected to the cluster at ``address``."""
+    ray: Any = require("ray", "ray")
+    if ray.is_initialized():
+        return ray
     try:
         if address == "auto":
             try:
@@ -81,6 +83,7 @@ def _connect(ray: Any, address: str) -> None:
     except (OSError, ValueError, RuntimeError) as error:
         detail = " ".join(str(error).split())[:160]
         raise InputError(f"cannot reach the Ray cluster {address}: {detail}") from error
+    return ray
 
 
 def _check_reachable(address: str) -> None:

@@ -40,6 +40,11 @@ def open_input(
     return replace(opened, group=groups)
 
 
+def can_be_ranged(source: str) -> bool:
+    """Whether ``source`` is a pattern or a file that is read by ranges of rows."""
+    return glob.has_magic(source) or Path(source).suffix.lower() in ENDINGS
+
+
 def _matching(source: str) -> list[Path]:
     """The files that ``source`` names, in the order of their names."""
     found = glob.glob(source) if glob.has_magic(source) else [source]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -50,6 +50,8 @@ class Plan:
     seed: int = 0
     n_threads: int | None = None
     progress: Progress | None = None
+    batches: Callable[..., Iterator[Batch]] = extract_batches
+    """What makes them, here or elsewhere."""
 
     def random(self, epoch: int) -> Randomness | None:
         """What changes the records of one epoch."""
@@ -128,7 +130,7 @@ def _extract(plan: Plan, place: Path, content: str, number: int, stop: Event) ->
         if epoch is not None:
             return epoch
         n_done = file.n_done(plan.extractor.batch_size)
-        batches = extract_batches(
+        batches = plan.batches(
             plan.records,
             plan.extractor,
             random,

@@ -81,7 +81,7 @@ def extract_batches(
     with ThreadPoolExecutor(threads, thread_name_prefix="simifeat-extract") as pool:
         try:
             while batch := list(islice(remaining, extractor.batch_size)):
-                waiting.append(pool.submit(_extract, batch, start, extractor, random))
+                waiting.append(pool.submit(extract_batch, batch, start, extractor, random))
                 start += len(batch)
                 if len(waiting) >= _AHEAD * threads:
                     yield waiting.popleft().result()
@@ -99,9 +99,10 @@ def usable_cores() -> int:
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
-def _extract(
+def extract_batch(
     batch: Sequence[Record], start: int, extractor: Extractor, random: Randomness | None
 ) -> Batch:
+    """Features of the records from row ``start`` on."""
     prepared, places, failed = [], [], []
     for place, record in enumerate(batch):
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from simifeat.augment import ImageAugment, TextAugment
 from simifeat.features.base import AtHand, Augment
 from simifeat.features.epochs import Plan, extract_epochs
+from simifeat.features.extract import extract_batches
 from simifeat.features.options import Options
 from simifeat.features.registry import DEFAULTS, open_extractor, without_options
 from simifeat.io.records import Kind, Records
@@ -38,6 +40,7 @@ def record_features(
     augment = chosen_augment(records.kind, spec, changes)
     at_hand = AtHand(records, labels, request.seed, progress)
     extractor = open_extractor(spec, records.kind, at_hand)
+    spread = request.spread
     found = extract_epochs(
         Plan(
             records,
@@ -46,6 +49,7 @@ def record_features(
             augment=augment if request.n_epochs > 1 else None,
             seed=request.seed,
             progress=progress,
+            batches=extract_batches if spread is None else partial(spread, spec, at_hand),
         )
     )
     notes = extractor.notes

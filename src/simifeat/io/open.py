@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from simifeat.io import kinds
 from simifeat.io.cloud import fetched, is_url
@@ -39,19 +40,21 @@ def open_source(
     n_epochs: int = 1,
     seed: int = 0,
     progress: Progress | None = None,
+    spread: Callable[..., Any] | None = None,
 ) -> Source:
     """Open the labelled examples at ``path``; features are read when they are asked for.
 
     ``labels`` and ``features`` name a column (or a key of an .npz file), or a file of their own;
     what is not named is guessed, and the guess is told in ``notes``. Each of them may be a URL such
-    as ``s3://bucket/data``; its files are fetched, which ``progress`` is told of.
+    as ``s3://bucket/data``; its files are fetched, which ``progress`` is told of. ``spread``
+    extracts features in place of this machine.
     """
     labels, features = (_local(name, progress) for name in (labels, features))
     place = Path(path) if not is_url(path) else fetched(str(path), progress)
     reader = READERS[kind_of(place)]
     module, _, function = reader.partition(":")
     opener = getattr(importlib.import_module(module), function)
-    return opener(Request(place, labels, features, extractor, id, groups, n_epochs, seed))
+    return opener(Request(place, labels, features, extractor, id, groups, n_epochs, seed, spread))
 
 
 def may_be_there(path: str) -> bool:

@@ -34,6 +34,8 @@ class Request:
     n_epochs: int = 1
     """Epochs of features wanted, where the reader can make them differ."""
     seed: int = 0
+    spread: Callable[..., Any] | None = None
+    """What extracts features in place of this machine, see ``simifeat.distributed.extraction``."""
 
 
 @dataclass(frozen=True)
