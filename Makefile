@@ -37,7 +37,7 @@ $(BIN)/python:
 	$(PIP) install --upgrade pip
 
 $(VENV)/.demo: pyproject.toml | $(BIN)/python
-	$(PIP) install -e .
+	$(PIP) install -e ".[text]"
 	touch $@
 
 $(VENV)/.test $(VENV)/.check $(VENV)/.bench: $(VENV)/.%: pyproject.toml | $(BIN)/python

@@ -19,6 +19,7 @@ import pandas as pd
 import pytest
 
 from simifeat.cli import COMMANDS, main
+from simifeat.errors import MissingExtra
 from simifeat.verdicts import Verdicts
 
 K, PER_CLASS, D = 3, 40, 5
@@ -312,6 +313,39 @@ def test_demo(capsys):
     for command in shown:
         if command[1] != "review":  # it serves until somebody stops it
             assert run(capsys, *command[1:])[0] == 0
+    assert "1,000 made-up mails" in out
+    mail = pd.read_csv("demo-output/mail.csv")
+    verdicts = Verdicts.load("demo-output/mail.parquet")
+    wrong = (mail["label"] != mail["clean_label"]).to_numpy()
+    assert 0.2 < wrong.mean() < 0.3
+    hits = (verdicts.is_corrupted & wrong).sum()
+    assert 2 * hits / (verdicts.is_corrupted.sum() + wrong.sum()) > 0.9
+    page = Path("demo-output/report.html").read_text("utf-8")
+    assert page.count("data:image/png;base64,") > 24  # digits, and their neighbours
+
+
+def test_the_demo_says_what_texts_need(capsys, monkeypatch):
+    def missing(module, extra):
+        raise MissingExtra(f"{module} is not installed; install simifeat[{extra}]")
+
+    monkeypatch.setattr("simifeat.cli.demo.require", missing)
+    code, out, _ = run(capsys, "demo")
+    assert code == 0
+    assert "2. Texts are left out: tokenizers is not installed; install simifeat[text]" in out
+    assert not Path("demo-output/mail.csv").exists()
+
+
+def test_the_demo_opens_its_report_for_people_alone(capsys, monkeypatch):
+    opened = []
+    monkeypatch.setattr("simifeat.cli.demo.webbrowser.open", opened.append)
+    monkeypatch.setattr("simifeat.cli.demo._texts", lambda folder, seed: [])
+    run(capsys, "demo")
+    assert not opened  # stdout is no terminal
+    monkeypatch.setattr("simifeat.cli.demo._has_screen", lambda: True)
+    run(capsys, "demo", "--no-browser")
+    assert not opened
+    run(capsys, "demo")
+    assert opened == [Path("demo-output/report.html").absolute().as_uri()]
 
 
 # What bad input gets
