@@ -157,10 +157,10 @@ def test_several_embeddings(tmp_path):
 
 
 def test_features_that_are_no_numbers_together(tmp_path):
-    path = text(tmp_path, "x,word,label\n1,u,a\n2,v,b\n")
+    path = text(tmp_path, "x,word,label\n1,u,a\n2,v,b\n")  # every word once: no category
     assert refused(path, features="x,word") == (
-        f"column 'word' of {path} holds no numbers (string); "
-        "several columns can be features together only if all hold numbers"
+        f"column 'word' of {path} holds neither numbers nor categories (string); "
+        "several columns can be features together only if all of them do"
     )
 
 
@@ -169,16 +169,16 @@ def test_features_that_are_no_numbers_together(tmp_path):
 
 @pytest.mark.parametrize("cell", ["", "nan", "NA", "inf", "-inf", "1e400"])
 def test_cells_without_a_number(tmp_path, cell):
-    path = text(tmp_path, f"age,size,label\n1,5,a\n{cell},6,b\n{cell},7,a\n")
+    path = text(tmp_path, f"x0,x1,label\n1,5,a\n{cell},6,b\n{cell},7,a\n")  # one vector a row
     assert refused(path) == (
-        f"column 'age' of {path} has 2 cells that are empty, NaN or infinite, the first in row 1; "
+        f"column 'x0' of {path} has 2 cells that are empty, NaN or infinite, the first in row 1; "
         "fill them, drop their rows, or choose other columns with --features"
     )
 
 
 def test_many_columns_without_numbers(tmp_path):
-    path = text(tmp_path, "a,b,c,label\n1,,3,x\n,,3,y\n1,2,,x\n")
-    assert "column 'b' " in refused(path)
+    path = text(tmp_path, "x0,x1,x2,label\n1,,3,x\n,,3,y\n1,2,,x\n")
+    assert "column 'x1' " in refused(path)
     assert "(2 more columns have some)" in refused(path)
 
 

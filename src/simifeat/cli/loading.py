@@ -88,7 +88,16 @@ def load(
                 "give one group a row"
             )
         grouped = grouped[rows]
-    return Examples(source, read.matrix, given[rows], ids[rows], read.metric, origin, grouped)
+    metric = read.metric
+    if metric is None and isinstance(read.matrix, np.ndarray) and _is_flat(read.matrix):
+        metric = "euclidean"
+        tell((f"{read.matrix.shape[1]} dimensions are too few for angles: Euclidean metric",))
+    return Examples(source, read.matrix, given[rows], ids[rows], metric, origin, grouped)
+
+
+def _is_flat(features: NDArray[Any]) -> bool:
+    """Whether directions say little: below four dimensions many rows share one."""
+    return features.ndim == 2 and features.shape[1] < 4
 
 
 def tell_skipped(skipped: tuple[Skipped, ...]) -> None:

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from simifeat.augment import noisy_epoch
 from simifeat.dataset import check_lengths
 from simifeat.errors import InputError
 from simifeat.io.cells import holds_content
 from simifeat.io.embeddings import is_embedding, lists_of_texts, looks_like_list, put_lists
 from simifeat.io.names import guess_record, is_index, quoted, require_name
 from simifeat.io.source import Features, Progress, Request
+from simifeat.io.table_columns import Values, categories, read_mixed, told
 from simifeat.io.table_file import TableFile
 from simifeat.io.values import is_number
 
 _STAGE = "reading"
+_COMPARABLE = (
+    "numbers of different columns are made comparable: mean 0, deviation 1, Euclidean metric"
+)
+_NOISY = "each epoch after the first adds a little noise to the columns, a tenth of their deviation"
 
 
 @dataclass(frozen=True)
@@ -28,8 +34,10 @@ class Choice:
     """The columns that are features, and what they hold."""
 
     names: tuple[str, ...]
-    kind: Literal["numbers", "lists", "records"]
+    kind: Literal["numbers", "mixed", "lists", "records"]
     notes: tuple[str, ...] = ()
+    categories: Mapping[str, Values] = field(default_factory=dict)
+    """Those of ``names`` that are categories."""
 
 
 def choose_columns(file: TableFile, request: Request, taken: Sequence[str]) -> Choice:
@@ -54,12 +62,12 @@ def choose_columns(file: TableFile, request: Request, taken: Sequence[str]) -> C
     pictures = [name for name in texts if holds_content(file.schema.field(name).type)]
     if len(pictures) == 1:
         return Choice((pictures[0],), "records", (f"features: pictures in column {pictures[0]!r}",))
-    if numbers:
-        plural = "s" if len(numbers) > 1 else ""
-        note = f"features: {len(numbers)} column{plural} of numbers ({quoted(numbers, 4)})"
-        if texts:
-            note += f"; left out: {quoted(texts, 4)}"
-        return Choice(tuple(numbers), "numbers", (note,))
+    found = {} if is_numbered(numbers) else categories(file, texts)
+    if numbers or (len(found) == len(texts) > 1):
+        left = [name for name in texts if name not in found]
+        notes = (told(numbers, found, left),)
+        kind: Literal["numbers", "mixed"] = "numbers" if is_numbered(numbers) else "mixed"
+        return Choice((*numbers, *found), kind, notes, found)
     record = guess_record(texts, file.path)
     return Choice((record,), "records", (f"features: extracted from column {record!r}",))
 
@@ -82,23 +90,33 @@ def read_columns(
         )
     if choice.kind == "lists":
         return Features(_read_lists(file, choice.names[0], n, progress), notes=choice.notes)
-    if is_numbered(choice.names):
-        return Features(
-            _read_numbers(file, choice.names, n, np.float32, progress), None, choice.notes
-        )
-    matrix = _read_numbers(file, choice.names, n, np.float64, progress)
-    note = "numbers of different columns are made comparable: mean 0, deviation 1, Euclidean metric"
-    return Features(_standardised(matrix), "euclidean", (*choice.notes, note))
+    if choice.kind == "numbers":
+        return Features(_read_numbers(file, choice.names, n, progress), None, choice.notes)
+    numbers = [name for name in choice.names if name not in choice.categories]
+    mixed, notes = read_mixed(file, numbers, choice.categories, n, progress)
+    notes = (*choice.notes, _COMPARABLE, *notes)
+    if request.n_epochs == 1:
+        return Features(mixed, "euclidean", notes)
+    epochs = (
+        noisy_epoch(mixed, request.seed, number) if number else mixed
+        for number in range(request.n_epochs)
+    )
+    return Features(epochs, "euclidean", (*notes, _NOISY))
 
 
 def _asked(file: TableFile, names: list[str], request: Request) -> Choice:
-    if request.extractor is None and all(is_number(file.schema.field(n).type) for n in names):
-        return Choice(tuple(names), "numbers")
+    others = [name for name in names if not is_number(file.schema.field(name).type)]
+    if request.extractor is None and not others:
+        return Choice(tuple(names), "numbers" if is_numbered(names) else "mixed")
     if len(names) > 1:
-        odd = next(n for n in names if not is_number(file.schema.field(n).type))
+        found = categories(file, others) if request.extractor is None else {}
+        odd = next((name for name in others if name not in found), None)
+        if odd is None:
+            return Choice(tuple(names), "mixed", (), found)
         raise InputError(
-            f"column {odd!r} of {file.path} holds no numbers ({file.schema.field(odd).type}); "
-            "several columns can be features together only if all hold numbers"
+            f"column {odd!r} of {file.path} holds neither numbers nor categories "
+            f"({file.schema.field(odd).type}); several columns can be features together only if "
+            "all of them do"
         )
     if request.extractor is None and _holds_lists(file, names[0]):
         return Choice((names[0],), "lists")
@@ -146,9 +164,9 @@ def _read_lists(
 
 
 def _read_numbers(
-    file: TableFile, names: Sequence[str], n: int, dtype: Any, progress: Progress | None
-) -> NDArray[Any]:
-    matrix = np.empty((n, len(names)), dtype)
+    file: TableFile, names: Sequence[str], n: int, progress: Progress | None
+) -> NDArray[np.float32]:
+    matrix = np.empty((n, len(names)), np.float32)
     n_bad = np.zeros(len(names), np.int64)
     first_bad = np.full(len(names), -1, np.int64)
     start = 0
@@ -176,11 +194,3 @@ def _read_numbers(
             "or choose other columns with --features"
         )
     return matrix
-
-
-def _standardised(matrix: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Every column with mean 0 and standard deviation 1; a constant one becomes 0."""
-    matrix -= matrix.mean(axis=0)
-    deviation = matrix.std(axis=0)
-    matrix /= np.where(deviation > 0, deviation, 1)
-    return matrix.astype(np.float32)
