@@ -36,7 +36,7 @@ class MlOptions:
 
     max_passes: int = 500
     """At most so many sums over the triples; two and a check make one accelerated step."""
-    tolerance: float = 1e-5
+    tolerance: float = 1e-4
     """Stop when no entry of T or p moved further than this in one EM step."""
     pseudo_count: float = 3.0
     """Labels a class that the prior mean is worth; 0 is plain maximum likelihood."""

@@ -45,7 +45,12 @@ class _Block:
     labels: NDArray[np.int32]  # [b, 3]
     counts: Array  # [b]
     present: NDArray[np.int64]  # [u], the labels that occur in the block
-    occurs: scipy.sparse.csr_matrix  # [u, b], how often label u stands in triple b
+    occurs: scipy.sparse.csr_matrix  # [u, b], the labels u of each triple b
+
+    def weighted(self, weight: Array) -> scipy.sparse.csr_matrix:
+        """``occurs`` with every occurrence worth the ``weight`` [b] of its triple."""
+        o = self.occurs
+        return scipy.sparse.csr_matrix((weight[o.indices], o.indices, o.indptr), shape=o.shape)
 
 
 class TripleSummer:
@@ -77,13 +82,13 @@ class TripleSummer:
         """
         k = self.n_classes
         emission = np.ascontiguousarray(matrix.T)  # [label, class]
-        by_label, by_class, total = np.zeros((k, k)), np.zeros(k), 0.0
+        first = emission * prior
+        by_label, total = np.zeros((k, k)), 0.0
         terms, factor = np.empty((2, self._size, k))
         for block in self._blocks:
             b = len(block.counts)
             q, other = terms[:b], factor[:b]  # [b, K]
-            np.take(emission, block.labels[:, 0], axis=0, out=q, mode="clip")
-            q *= prior
+            np.take(first, block.labels[:, 0], axis=0, out=q, mode="clip")
             for view in range(1, N_VIEWS):
                 np.take(emission, block.labels[:, view], axis=0, out=other, mode="clip")
                 q *= other
@@ -94,9 +99,8 @@ class TripleSummer:
             else:
                 weight = block.counts
                 total += float((block.counts * probability).sum())
-            q *= weight[:, None]
-            by_class += q.sum(axis=0)
-            by_label[block.present] += block.occurs @ q
+            by_label[block.present] += block.weighted(weight) @ q
+        by_class = by_label.sum(axis=0) / N_VIEWS  # every triple has three labels
         return TripleSums(by_label, by_class, total)
 
 
@@ -119,7 +123,10 @@ class DenseSummer:
 def _block(labels: NDArray[np.int32], counts: NDArray[np.int64]) -> _Block:
     present, position = np.unique(labels, return_inverse=True)
     triple = np.repeat(np.arange(len(labels)), N_VIEWS)
-    occurs = scipy.sparse.csr_matrix(
-        (np.ones(labels.size), (position.ravel(), triple)), shape=(len(present), len(labels))
+    by_label = np.argsort(position.ravel(), kind="stable")
+    ends = np.cumsum(np.bincount(position.ravel(), minlength=len(present)))
+    occurs = scipy.sparse.csr_matrix(  # a label that stands twice in a triple has two entries
+        (np.ones(labels.size), triple[by_label], np.append(0, ends)),
+        shape=(len(present), len(labels)),
     )
     return _Block(labels, counts.astype(np.float64), present.astype(np.int64), occurs)
