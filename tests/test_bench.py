@@ -18,6 +18,7 @@ from simifeat.bench.cells import Cell, Group, Store, run
 from simifeat.bench.data import feature_files, fingerprint, one_extractor, subset
 from simifeat.bench.grid import Figure, Grid
 from simifeat.bench.noisy import NoisyLabels
+from simifeat.bench.order import AGREEMENT, order_grid
 from simifeat.cli import main
 from simifeat.errors import InputError
 
@@ -185,6 +186,18 @@ def test_a_grid_as_text_markdown_and_latex():
     assert r"\caption{F1 (\%)}" in latex
     assert r"A\_1 & \textbf{91.00} $\pm$ 1.41 (88.50) & - \\" in latex
     assert r"\begin{tabular}{lrr}" in latex
+
+
+def test_the_order_of_methods_here_and_in_the_paper():
+    ours = {"A": (90.0, 80.0), "B": (70.0, 85.0), "C": (60.0, 60.0), "D": (99.0, None)}
+    figures = {(row, "x"): Figure((here,), paper) for row, (here, paper) in ours.items()}
+    found = order_grid(Grid("F1", "Method", list(ours), ["x"], figures))
+    assert found.rows == ["A", "B", "C", AGREEMENT]
+    places = {row: found.figures[row, "x"] for row in "ABC"}
+    assert {row: (each.mean, each.paper) for row, each in places.items()} == {
+        "A": (1, 2), "B": (2, 1), "C": (3, 3)
+    }  # fmt: skip
+    assert found.figures[AGREEMENT, "x"].mean == pytest.approx(0.5)
 
 
 def test_noise_is_drawn_with_the_seed_and_the_same_for_every_subset(tmp_path):

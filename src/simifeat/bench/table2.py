@@ -12,6 +12,7 @@ from simifeat.bench.compare import f1_grid, groups
 from simifeat.bench.data import feature_files, one_extractor
 from simifeat.bench.grid import Grid
 from simifeat.bench.noisy import PAPER_NOISE, NoisyLabels
+from simifeat.bench.order import order_grid
 from simifeat.bench.paper import TABLE2
 from simifeat.bench.plots import plot_against_paper
 from simifeat.bench.report import write_table
@@ -51,6 +52,7 @@ def table2(
         f1_grid(f"F1 (%) {what}; in brackets the paper's, on CLIP's", results, *arguments),
         f1_grid(f"Average precision (%) {what}", results, *arguments, "average_precision"),
     ]
+    grids.append(order_grid(grids[0]))
     write_table(
         output,
         "table2",
