@@ -13,7 +13,7 @@ AGREEMENT = "agreement of the two orders (Spearman)"
 
 
 def order_grid(grid: Grid) -> Grid:
-    """Places, 1 the best, among rows of ``grid`` that the paper prints too; the paper's in brackets.
+    """Places, 1 the best, among rows of ``grid`` that the paper prints too; its own in brackets.
 
     The last row is the rank correlation of the two orders: 1 the same, 0 unrelated, -1 reversed.
     """
