@@ -2,6 +2,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
+import subprocess
+import sys
+import textwrap
 
 import numpy as np
 import pytest
@@ -86,7 +90,7 @@ def test_bad_files_are_named_and_stand_in_no_row(photos, network, tmp_path):
     assert reasons["cat/link.png"] == "a link to outside the folder"
     assert reasons["cat/notes.txt"] == "not a picture by its name"
     assert reasons["cat/zero.png"] == "empty file (0 bytes)"
-    assert reasons["dog/gone.png"] == "cannot be read: No such file or directory"
+    assert reasons["dog/gone.png"] == "a link to nothing"
     assert reasons["dog/cut.jpg"].startswith("damaged picture: ")
     assert reasons["dog/text.webp"] == "not a picture of a known format"
     assert len(found.matrix) == len(found.kept) == 12
@@ -154,3 +158,60 @@ def test_a_copy_that_fails_leaves_nothing(photos, network):
     with pytest.raises(OutputError, match="cannot write"):
         source.write_edited(target, Edit(np.arange(n), np.ones(n, bool)))
     assert {p.name for p in photos.parent.iterdir()} <= {"photos", "tiny.onnx", "cache"}
+
+
+KILLED = """
+    import os, signal, sys
+    from simifeat.cli import main
+    from simifeat.features.images import ImageExtractor
+
+    kill, n_prepared = sys.argv[1] == "kill", 0
+    prepare = ImageExtractor.prepare
+
+    def watched(self, content):
+        global n_prepared
+        n_prepared += 1
+        if kill and n_prepared > 2 * 120 + 50:  # in epoch 3 of 5
+            os.kill(os.getpid(), signal.SIGKILL)
+        return prepare(self, content)
+
+    ImageExtractor.prepare = watched
+    code = main(["detect", "photos", "--epochs", "5", "-k", "5", "-o", *sys.argv[2:]])
+    print(code, n_prepared)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_a_killed_command_goes_on_where_it_stopped(tmp_path, network):
+    for n in range(120):
+        place = tmp_path / "photos" / f"c{n % 3}" / f"{n:03d}.png"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(encoded(picture(n % 40)))
+    (tmp_path / "run.py").write_text(textwrap.dedent(KILLED))
+
+    def run(cache, how, output):
+        environment = {**os.environ, "SIMIFEAT_CACHE": str(tmp_path / cache)}
+        done = subprocess.run(
+            [sys.executable, "run.py", how, output, "--extractor", network],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        return done.returncode, (done.stdout.splitlines() or [""])[-1]
+
+    assert run("one", "kill", "out.parquet")[0] == -signal.SIGKILL
+    assert not list(tmp_path.glob("out*"))
+    kept = {path: path.stat().st_ino for path in (tmp_path / "one" / "features").glob("*.npy")}
+    assert len(kept) == 2
+    code, said = run("one", "go on", "out.parquet")
+    assert (code, said.split()[0]) == (0, "0")
+    assert int(said.split()[1]) <= 3 * 120  # epochs 1 and 2 are not extracted again
+    assert {path: path.stat().st_ino for path in kept} == kept
+    assert run("two", "go on", "whole.parquet") == (0, "0 600")
+    whole = (tmp_path / "whole.parquet").read_bytes()
+    assert (tmp_path / "out.parquet").read_bytes() == whole
+    assert (tmp_path / "out.parquet.json").read_bytes() == (
+        tmp_path / "whole.parquet.json"
+    ).read_bytes()

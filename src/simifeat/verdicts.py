@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from simifeat.nearest_file import Nearest
     from simifeat.neighbors import Neighbors
 
+_N_SKIPPED_SHOWN = 3
 COLUMNS = ("id", "label", "is_corrupted", "score", "p_corrupted", "flag_rate", "suggested")
 
 
@@ -148,8 +149,20 @@ class Verdicts:
         if not self.transition.identifiable:
             estimate += " (not identifiable: " + "; ".join(self.transition.reasons) + ")"
         lines = [f"{n_flagged:,} of {n:,} labels look corrupted ({n_flagged / n:.1%}); {estimate}."]
-        lines += ["", *self._class_table(n_classes)]
+        lines += [*self._skipped(), "", *self._class_table(n_classes)]
         return "\n".join(lines)
+
+    def _skipped(self) -> list[str]:
+        """What could not be read and was not judged, the first few by name."""
+        skipped = (self.metadata.get("source") or {}).get("skipped") or []
+        if not skipped:
+            return []
+        named = [f"{each['name']} ({each['reason']})" for each in skipped[:_N_SKIPPED_SHOWN]]
+        more = len(skipped) - len(named)
+        rest = f"; and {more} more, all of them in the metadata" if more else ""
+        return [
+            f"{len(skipped):,} could not be read and were not judged: {'; '.join(named)}{rest}."
+        ]
 
     def _class_table(self, n_classes: int) -> list[str]:
         codes = np.searchsorted(self.classes, self.labels)  # [n]

@@ -200,6 +200,7 @@ def _facts(verdicts: Verdicts) -> dict[str, Any]:
         "noise_rate": verdicts.transition.noise_rate,
         "identifiable": verdicts.transition.identifiable,
         "reasons": list(verdicts.transition.reasons),
+        "skipped": verdicts.metadata.get("source", {}).get("skipped", []),
         "metadata": verdicts.metadata,
     }
 

@@ -127,7 +127,9 @@ def _read(value: Any, kind: Kind, top: Path) -> Content:
         raise Unreadable(
             f"{_WORDS.get(type(value), type(value).__name__)} where {wanted} should be"
         )
-    if kind == "text" or isinstance(value, bytes):
+    if kind == "text" and isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()  # JSON may hold halves of characters
+    if isinstance(value, bytes):
         return value
     return read_file(_inside(value, top))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +22,9 @@ ENDINGS = (
     *(".jpg", ".jpeg", ".jpe", ".jfif", ".mpo", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff"),
     *(".ppm", ".pgm", ".pbm", ".jp2", ".avif", ".ico"),
 )
+
+LARGEST = 1 << 28
+"""Bytes of a file; a larger one is no picture."""
 
 
 def open_image_folder(request: Request) -> ImageFolder:
@@ -45,6 +49,10 @@ def open_image_folder(request: Request) -> ImageFolder:
             name = PurePosixPath(path.relative_to(root)).as_posix()
             if not Path(os.path.realpath(path)).is_relative_to(top):
                 skipped.append(Skipped(name, "a link to outside the folder"))
+            elif not path.exists():
+                skipped.append(Skipped(name, "a link to nothing"))
+            elif not path.is_file():
+                skipped.append(Skipped(name, "not a regular file"))
             elif path.suffix.lower() not in ENDINGS:
                 skipped.append(Skipped(name, "not a picture by its name"))
             else:
@@ -129,6 +137,11 @@ class ImageFiles:
 def read_file(path: Path) -> bytes:
     """The content of a file, or ``Unreadable``."""
     try:
+        facts = path.stat()
+        if not stat.S_ISREG(facts.st_mode):  # reading a pipe would wait for ever
+            raise Unreadable("not a regular file")
+        if facts.st_size > LARGEST:
+            raise Unreadable(f"more than {LARGEST >> 20} MB")
         return path.read_bytes()
     except OSError as error:
         raise Unreadable(f"cannot be read: {error.strerror or error}") from error

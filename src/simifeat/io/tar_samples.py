@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from simifeat.errors import InputError
+from simifeat.io.images import LARGEST
 from simifeat.io.source import Skipped
 
-_LARGEST = 1 << 28  # bytes of a member; a larger one is no picture or text
 _BROKEN = (tarfile.TarError, EOFError, zlib.error)
 
 
@@ -53,7 +53,7 @@ def samples(
                         yield sample
                     sample = Sample(key)
                 sample.names[ending] = member.name
-                if wanted(ending) and member.size <= _LARGEST:
+                if wanted(ending) and member.size <= LARGEST:
                     content = tar.extractfile(member)
                     sample.parts[ending] = b"" if content is None else content.read()
         if sample is not None:
