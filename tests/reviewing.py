@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import threading
 import time
 from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
-import uvicorn
 
 import simifeat
 from simifeat.nearest_file import save_nearest
-from simifeat.review.app import create_app
 from simifeat.review.guard import Door
 from simifeat.review.opening import open_review
+from simifeat.review.server import Listen, make_server
 
 NAMES = np.array(["ash", "birch", "cedar"], dtype=object)
 TOKEN = "right-token"
@@ -63,20 +63,17 @@ def serving(verdicts, **how):
 @contextmanager
 def running(views, **how):
     door = Door(TOKEN, 0, frozenset({"127.0.0.1", "localhost"}), **how)
-    config = uvicorn.Config(
-        create_app(views, door), port=0, log_level="error", lifespan="off", ws="none"
-    )
-    config.timeout_graceful_shutdown = 1
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.005)
-    try:
-        yield Caller(server.servers[0].sockets[0].getsockname()[1], views)
-    finally:
-        server.should_exit = True
-        thread.join()
+    server = make_server(views, door, Listen())
+    with socket.create_server(("127.0.0.1", 0)) as place:
+        thread = threading.Thread(target=server.run, args=([place],), daemon=True)
+        thread.start()
+        while not server.started:
+            time.sleep(0.005)
+        try:
+            yield Caller(place.getsockname()[1], views)
+        finally:
+            server.should_exit = True
+            thread.join()
 
 
 class Answer:

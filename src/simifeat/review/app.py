@@ -45,15 +45,15 @@ _TYPES = {
 _LARGEST_PICTURE = 2048
 
 
-def create_app(views: Views, door: Door) -> Guard:
-    """The application behind its guard."""
-    return Guard(Starlette(routes=_Routes(views).table(), exception_handlers=_HANDLERS), door)
+def create_app(views: Views, door: Door, broadcast: Broadcast) -> Guard:
+    """The application behind its guard; pages hear of news by ``broadcast``."""
+    routes = _Routes(views, broadcast).table()
+    return Guard(Starlette(routes=routes, exception_handlers=_HANDLERS), door)
 
 
 class _Routes:
-    def __init__(self, views: Views) -> None:
-        self.views, self.desk = views, views.desk
-        self.broadcast = Broadcast()
+    def __init__(self, views: Views, broadcast: Broadcast) -> None:
+        self.views, self.desk, self.broadcast = views, views.desk, broadcast
         self.desk.listeners.append(self.broadcast.tell)
         self.page = _static_files()
 

@@ -38,7 +38,7 @@ class Desk:
         self.label = np.full(sheet.n_rows, NO_LABEL, np.int32)  # [n] the new label of a relabelled
         self.lock = threading.RLock()
         self.listeners: list[Callable[[list[Entry]], None]] = []
-        """Told, in some thread, of entries that are new."""
+        """Told, in some thread, of entries that are new; of none if somebody came."""
         self._log = log
         self._claims: dict[int, tuple[str, float]] = {}
         self._take_in(log.read())
@@ -78,12 +78,15 @@ class Desk:
         """Note that ``reviewer`` is looking at ``row``, so that nobody else is led to it."""
         with self.lock:
             now = time.monotonic()
+            came = reviewer not in {name for name, _ in self._claims.values()}
             self._claims = {
                 other: (name, since)
                 for other, (name, since) in self._claims.items()
                 if name != reviewer and now - since < _CLAIM_SECONDS
             }
             self._claims.setdefault(row, (reviewer, now))
+            if came:
+                self._tell([])
 
     def claimed_by_others(self, reviewer: str) -> dict[int, str]:
         """Rows that other reviewers are looking at, and who does."""
@@ -117,6 +120,9 @@ class Desk:
                 continue  # a log written by hand
             standing = self.ledger.outcome(row)
             self.state[row], self.label[row] = standing.state, standing.label
+        self._tell(entries)
+
+    def _tell(self, entries: list[Entry]) -> None:
         for listener in self.listeners:
             listener(entries)
 

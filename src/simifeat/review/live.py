@@ -11,6 +11,7 @@ from simifeat.review.answers import Entry
 _MOST_WAITING = 256
 _MOST_ROWS = 200
 _BEAT_SECONDS = 5.0
+_END = ""
 
 
 class Broadcast:
@@ -18,17 +19,25 @@ class Broadcast:
 
     def __init__(self) -> None:
         self._listeners: dict[asyncio.Queue[str], asyncio.AbstractEventLoop] = {}
+        self._is_over = False
 
     def tell(self, entries: list[Entry]) -> None:
-        """Say what is new; from any thread."""
+        """Say what is new; from any thread. No entries: somebody came."""
         rows = sorted({entry.row for entry in entries})
         message = json.dumps(
             {
-                "seq": entries[-1].seq,
                 "rows": rows if len(rows) <= _MOST_ROWS else None,
                 "by": sorted({entry.reviewer for entry in entries}),
             }
         )
+        self._send(message)
+
+    def close(self) -> None:
+        """Let every page go: the server stops."""
+        self._is_over = True
+        self._send(_END)
+
+    def _send(self, message: str) -> None:
         for queue, loop in list(self._listeners.items()):
             loop.call_soon_threadsafe(_put, queue, message)
 
@@ -41,9 +50,11 @@ class Broadcast:
         self._listeners[queue] = asyncio.get_running_loop()
         try:
             yield "retry: 1000\n\n"
-            while True:
+            while not self._is_over:
                 try:
                     message = await asyncio.wait_for(queue.get(), _BEAT_SECONDS)
+                    if message == _END:
+                        break
                     yield f"data: {message}\n\n"
                 except TimeoutError:
                     await asyncio.to_thread(catch_up)

@@ -74,10 +74,6 @@ class Listen:
 
 def serve(views: Views, listen: Listen, ready: Callable[[str], None]) -> None:
     """Serve until interrupted; ``ready`` is given the address with its token."""
-    require("starlette", extra="review")
-    uvicorn: Any = require("uvicorn", extra="review")
-    from simifeat.review.app import create_app
-
     with _socket(listen) as place:
         port = place.getsockname()[1]
         door = Door(
@@ -87,20 +83,39 @@ def serve(views: Views, listen: Listen, ready: Callable[[str], None]) -> None:
             is_secure=listen.is_secure,
             is_open=listen.is_open,
         )
-        config = uvicorn.Config(
-            create_app(views, door),
-            log_level="warning",
-            access_log=False,  # it would write the token down
-            server_header=False,
-            ws="none",
-            lifespan="off",
-            timeout_graceful_shutdown=1,  # pages that listen for news never hang up
-            ssl_certfile=listen.tls_cert,
-            ssl_keyfile=listen.tls_key,
-        )
-        server = uvicorn.Server(config)
+        server = make_server(views, door, listen)
         ready(_address(listen, port, door.token))
         server.run(sockets=[place])
+
+
+def make_server(views: Views, door: Door, listen: Listen) -> Any:
+    """A uvicorn ``Server`` of the review behind ``door``."""
+    require("starlette", extra="review")
+    uvicorn: Any = require("uvicorn", extra="review")
+    from simifeat.review.app import create_app
+    from simifeat.review.live import Broadcast
+
+    broadcast = Broadcast()
+    config = uvicorn.Config(
+        create_app(views, door, broadcast),
+        log_level="warning",
+        access_log=False,  # it would write the token down
+        server_header=False,
+        ws="none",
+        lifespan="off",
+        timeout_graceful_shutdown=5,
+        ssl_certfile=listen.tls_cert,
+        ssl_keyfile=listen.tls_key,
+    )
+    server = uvicorn.Server(config)
+    stop = server.shutdown
+
+    async def shutdown(sockets: list[socket.socket] | None = None) -> None:
+        broadcast.close()  # pages that listen for news never hang up by themselves
+        await stop(sockets)
+
+    server.shutdown = shutdown
+    return server
 
 
 def _socket(listen: Listen) -> socket.socket:

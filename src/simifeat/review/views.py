@@ -82,7 +82,8 @@ class Views:
     def lead(self, wanted: Filter, after: int | None, how: str, reviewer: str) -> Json:
         """The row to look at next: the next open one, the most uncertain, or a neighbour in order.
 
-        What somebody else is looking at is passed over, unless rows are gone through in order.
+        A filter by decision says itself what is open: conflicts, say. What somebody else is looking
+        at is passed over, unless rows are gone through in order.
         """
         if how not in get_args(Lead):
             raise InputError(f"there is no way {how!r} to go on")
@@ -91,7 +92,8 @@ class Views:
             if how in ("forward", "back"):
                 found = next_row(rows, after, None, 1 if how == "forward" else -1)
                 return {"row": found, "total": len(rows)}
-            free = self.desk.state == State.UNDECIDED  # [n]
+            state = self.desk.state
+            free = np.ones(len(state), bool) if wanted.states else state == State.UNDECIDED  # [n]
             free[list(self.desk.claimed_by_others(reviewer))] = False
             if how == "uncertain":
                 choice = rows[free[rows] & (rows != (-1 if after is None else after))]
