@@ -18,6 +18,7 @@ from simifeat.bench.clothing import ClothingSet, read_clothing
 from simifeat.bench.data import fingerprint
 from simifeat.bench.grid import Figure, Grid
 from simifeat.bench.paper import TABLE4
+from simifeat.bench.plots import plot_lines
 from simifeat.bench.report import write_table
 from simifeat.bench.schedule import Schedule, train_selected
 from simifeat.bench.select import Selection, selected_rows
@@ -79,7 +80,21 @@ def table4(
             "cells": {name: dict(result) for name, result in results.items()},
         },
     )
+    plot_lines(_curves(results, selections, samplings, seeds[0]), "epoch", output / "table4.png")
     return [grid]
+
+
+def _curves(
+    results: Mapping[str, Result], selections: Sequence[str], samplings: Sequence[str], seed: int
+) -> dict[str, dict[str, tuple[list[int], list[float]]]]:
+    """Test accuracy after each epoch, one panel a sampling."""
+    panels: dict[str, dict[str, tuple[list[int], list[float]]]] = {}
+    for sampling in samplings:
+        lines = panels.setdefault(f"test accuracy (%), {sampling}", {})
+        for name in selections:
+            shares = results[_cell_name(name, sampling, seed)]["test_accuracy"]
+            lines[name] = (list(range(1, len(shares) + 1)), [100 * share for share in shares])
+    return panels
 
 
 def _compute(
