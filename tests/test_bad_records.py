@@ -262,6 +262,17 @@ def test_if_the_first_cell_of_texts_is_a_number(capsys):
     assert skipped_in() == {"row 0": "a number where a text should be"}
 
 
+def test_labels_of_mixed_types_are_refused(capsys):
+    rows = [{"x0": n, "x1": 1, "label": label} for n, label in enumerate(LABELS)]
+    rows[4]["label"] = 7
+    Path("data.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert main(["detect", "data.jsonl", "-o", "out.parquet"]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "error: column 'label' of data.jsonl changes from string to number in row 4; make its "
+        "cells of one type"
+    )
+
+
 def test_nothing_is_written_if_all_fail(capsys):
     pd.DataFrame({"image": ["a.png", "b.png"], "label": ["x", "y"]}).to_csv("data.csv")
     assert main(["detect", "data.csv", "--extractor", NETWORK, "-o", "out.parquet"]) == 2

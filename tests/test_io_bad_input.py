@@ -322,9 +322,10 @@ def test_lines_that_are_no_json(tmp_path, content, message):
 
 def test_labels_of_two_types_in_json(tmp_path):
     path = text(tmp_path, '{"x": 1, "label": "a"}\n{"x": 1, "label": 2}\n', "data.jsonl")
-    message = refused(path)
-    assert message.startswith(f"cannot read {path} as JSON lines, it is damaged or cut short (")
-    assert "label" in message
+    assert refused(path) == (
+        f"column 'label' of {path} changes from string to number in row 1; make its cells of one "
+        "type"
+    )
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.999])

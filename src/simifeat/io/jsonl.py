@@ -23,6 +23,7 @@ _KIND = "JSON lines"
 _HEAD_ROWS = 100
 _BLOCK_BYTES = 1 << 26  # no row can be longer
 _BATCH_ROWS = 1 << 14
+_CHANGE = re.compile(r"Column\(/(.*?)\) changed from (\w+) to (\w+) in row (\d+)")
 _HALF = re.compile("[\ud800-\udfff]")
 
 
@@ -118,6 +119,12 @@ class JsonlFile:
                 pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
             )
         except pa.ArrowInvalid as error:
+            change = _CHANGE.search(str(error))
+            if change is not None:
+                raise InputError(
+                    f"column {change[1]!r} of {self.path} changes from {change[2]} to {change[3]} "
+                    f"in row {change[4]}; make its cells of one type"
+                ) from None
             if "surrogate" not in str(error):
                 raise
         rows = list(self._rows())  # slower, but takes halves of characters

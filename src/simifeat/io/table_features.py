@@ -62,7 +62,8 @@ def choose_columns(file: TableFile, request: Request, taken: Sequence[str]) -> C
     pictures = [name for name in texts if holds_content(file.schema.field(name).type)]
     if len(pictures) == 1:
         return Choice((pictures[0],), "records", (f"features: pictures in column {pictures[0]!r}",))
-    found = {} if is_numbered(numbers) else categories(file, texts)
+    alone = len(texts) == 1 and not numbers  # a text, then, of whatever type its cells are
+    found = {} if alone or is_numbered(numbers) else categories(file, texts)
     if numbers or (len(found) == len(texts) > 1):
         left = [name for name in texts if name not in found]
         notes = (told(numbers, found, left),)
