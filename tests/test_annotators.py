@@ -61,17 +61,27 @@ def loops(said, weight, n_classes):
         for r, a, c, w in statements:
             for i in range(n_classes):
                 counts[a, i, c] += w * belief[r][i]
-        pooled = [
-            normalized([1 / n_classes + counts[:, i, c].sum() for c in range(n_classes)])
-            for i in range(n_classes)
-        ]
-        return [
-            [
-                normalized([5 * pooled[i][c] + counts[a, i, c] for c in range(n_classes)])
-                for i in range(n_classes)
-            ]
-            for a in range(m)
-        ]
+        right = [sum(counts[a, i, i] for i in range(n_classes)) for a in range(m)]
+        d = sum(right) / counts.sum()
+        pooled = []
+        for i in range(n_classes):
+            even = [d if c == i else (1 - d) / (n_classes - 1) for c in range(n_classes)]
+            pooled.append(
+                normalized([5 * even[c] + counts[:, i, c].sum() for c in range(n_classes)])
+            )
+        out = []
+        for a in range(m):
+            own = (20 * d + right[a]) / (20 + counts[a].sum())
+            out.append([])
+            for i in range(n_classes):
+                rest = 1 - pooled[i][i]
+                expected = [
+                    own if c == i else (1 - own) * pooled[i][c] / rest for c in range(n_classes)
+                ]
+                out[-1].append(
+                    normalized([20 * expected[c] + counts[a, i, c] for c in range(n_classes)])
+                )
+        return out
 
     for _ in range(50):
         each = confusions()

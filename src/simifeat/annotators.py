@@ -2,9 +2,12 @@
 
     M_n(i)    = sum_m W[n, m] Q_m(i)                              what the neighbourhood believes
     Q_n(i)    ~ M_n(i)^sharpness prod_a C_a[i, label_na]          over the annotators a of n
-    C_a[i, l] ~ strength * C[i, l] + sum_n Q_n(i) [label_na = l]  how annotator a labels class i
-    C[i, l]   ~ 1 / K + sum_a sum_n Q_n(i) [label_na = l]         how all of them do together
+    C_a[i, l] ~ 20 G_a[i, l] + sum_n Q_n(i) [label_na = l]        how annotator a labels class i
+    C[i, l]   ~ 5 U[i, l] + sum_a sum_n Q_n(i) [label_na = l]     how all of them do together
 
+G_a is what is expected of a before its labels are counted class by class: right with a's own share
+of right labels d_a = (20 d + sum_n Q_n(label_na)) / (20 + number of a's labels), else wrong as all
+are, C[i, l]. U is right with the share d of all labels that are right, else wrong evenly.
 That is expectation maximisation after Dawid and Skene (1979) with the neighbourhood in the place of
 the prior: one more witness, who has seen the features. With one annotator a row it still tells
 annotators apart, which labels alone cannot. W is that of ``propagate``. Soft labels are statements
@@ -34,7 +37,8 @@ Floats = NDArray[np.float64]
 
 _POWER = 8.0  # weight of a neighbour: its similarity to this power
 _SHARPNESS = 1.5  # above 1: neighbourhoods tend to be of one class
-_STRENGTH = 5.0  # labels that what all annotators do weighs in what one of them does
+_STRENGTH = 20.0  # labels of a class that the expectation of an annotator weighs
+_STRENGTH_OF_EVEN = 5.0  # labels of a class that even mistakes weigh in what all of them do
 _N_ROUNDS = 50
 _STILL = 1e-4  # mean change of a row's belief below which it is over
 _FLOOR = 1e-6  # what a neighbourhood believes of a class it has never seen
@@ -121,7 +125,11 @@ def estimate(said: Annotations, weights: scipy.sparse.csr_array) -> tuple[Floats
         around = np.log(np.asarray(weights @ belief) + _FLOOR)  # [n, K]
         prior = np.log(belief.mean(axis=0) + _FLOOR)
         logs = np.where(asked[:, None], _SHARPNESS * around, prior)
-        np.add.at(logs, said.row, np.log(confusion)[said.who, :, said.code] * said.weight[:, None])
+        np.add.at(
+            logs,
+            said.row,
+            np.log(np.maximum(confusion, 1e-300))[said.who, :, said.code] * said.weight[:, None],
+        )
         logs -= logs.max(axis=1, keepdims=True)
         new = np.exp(logs)
         new /= new.sum(axis=1, keepdims=True)
@@ -155,7 +163,14 @@ def _confusions(said: Annotations, belief: Floats) -> tuple[Floats, Floats]:
     # [m, l, i] is filled a statement a time, then turned
     np.add.at(counts, (said.who, said.code), belief[said.row] * said.weight[:, None])
     counts = counts.transpose(0, 2, 1)
-    pooled = counts.sum(axis=0) + 1 / said.n_classes  # [K, K]
+    given, right = counts.sum(axis=(1, 2)), np.einsum("mii->m", counts)  # [m]
+    share = right.sum() / given.sum()  # d
+    diagonal = np.eye(said.n_classes)
+    evenly = share * diagonal + (1 - share) * (1 - diagonal) / (said.n_classes - 1)
+    pooled = counts.sum(axis=0) + _STRENGTH_OF_EVEN * evenly  # [K, K]
     pooled /= pooled.sum(axis=1, keepdims=True)
-    each = counts + _STRENGTH * pooled
+    mistakes = pooled * (1 - diagonal)
+    mistakes /= np.maximum(mistakes.sum(axis=1, keepdims=True), 1e-300)
+    own = ((_STRENGTH * share + right) / (_STRENGTH + given))[:, None, None]  # d_a
+    each = counts + _STRENGTH * (own * diagonal + (1 - own) * mistakes)
     return each / each.sum(axis=2, keepdims=True), pooled
