@@ -30,6 +30,7 @@ def record_of(folder, name):
 
 def test_table_1_trains_on_the_pictures(tmp_path, capsys, request):
     torch = pytest.importorskip("torch", reason="torch is not installed (extra simifeat[torch])")
+    pytest.importorskip("cleanlab", reason="cleanlab is not installed (extra simifeat[bench])")
     before = torch.get_num_threads()
     request.addfinalizer(lambda: torch.set_num_threads(before))
     torch.set_num_threads(1)

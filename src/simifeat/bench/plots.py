@@ -37,7 +37,9 @@ def plot_against_paper(grid: Grid, path: Path) -> None:
         axis.set_yticks(places, grid.rows, fontsize=8)
     for axis in axes.ravel()[len(grid.columns) :]:
         axis.set_visible(False)
-    axes[0, 0].legend(fontsize=7, loc="lower right")
+    figure.legend(
+        *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8
+    )
     _save(figure, path)
 
 
