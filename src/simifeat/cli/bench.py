@@ -80,6 +80,9 @@ def _options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         "seeds": click.option(
             "--seeds", default="3", show_default=True, callback=_seeds, help="How many, or which."
         ),
+        "one_seed": click.option(
+            "--seeds", default="1", show_default=True, callback=_seeds, help="How many, or which."
+        ),
         "again": click.option(
             "--again",
             callback=_names,
@@ -245,7 +248,7 @@ _SCHEDULE = ("n_epochs", "n_batches", "size", "learning_rate", "depth", "width",
     "output",
     "selections",
     "rounds",
-    "seeds",
+    "one_seed",
     "limit",
     "depth",
     "width",
