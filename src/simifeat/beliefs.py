@@ -10,13 +10,16 @@ Vote and rank only flag. What their neighbours say of the true class follows fro
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from simifeat.soft_labels import SoftLabels, add_up
-from simifeat.transition import Transition
+
+if TYPE_CHECKING:
+    from simifeat.transition import Transition
 
 _BLOCK_ENTRIES = 1 << 22  # entries of a [rows, slots, slots] table held at once
 

@@ -17,12 +17,15 @@ from simifeat.dataset import Dataset, Labels
 from simifeat.errors import InputError, NotIdentifiable
 from simifeat.hoc import HocOptions, fit_hoc
 from simifeat.identifiability import Agreement, find_reasons
+from simifeat.intervals import Intervals
 from simifeat.latent_class import MlOptions, fit_latent_class
 from simifeat.neighbors import Graph, Metric, Neighbors, as_neighbors, find_neighbors
 from simifeat.neighbors.find import Engine
 
 Array = NDArray[np.float64]
 Estimator = Literal["ml", "hoc"]
+"""Estimators from triples of labels alone."""
+AnyEstimator = Literal["beliefs", "ml", "hoc"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +48,8 @@ class Transition:
     """Why the estimate must not be trusted; empty if identifiable."""
     classes: NDArray[Any] | None = None
     """[K] the labels as given, in the order of the rows, where they are known."""
+    intervals: Intervals | None = None
+    """How sure the estimate is, where that was estimated."""
 
     @property
     def n_classes(self) -> int:
@@ -81,13 +86,16 @@ class Transition:
             value = getattr(self, item.name)
             stored[item.name] = value.tolist() if isinstance(value, np.ndarray) else value
         stored["reasons"] = list(self.reasons)
+        stored["intervals"] = None if self.intervals is None else self.intervals.to_dict()
         return stored
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Transition:
-        """Rebuild what ``to_dict`` gave."""
+        """Rebuild what ``to_dict`` gave; versions before 0.2 stored no intervals."""
+        intervals = stored.get("intervals")
+        known = {**stored, "intervals": intervals and Intervals.from_dict(intervals)}
         try:
-            values = {item.name: stored[item.name] for item in fields(cls)}
+            values = {item.name: known[item.name] for item in fields(cls)}
         except KeyError as error:
             raise InputError(f"a stored transition lacks the entry {error}") from error
         for name in ("matrix", "prior", "label_frequency"):
@@ -109,7 +117,7 @@ class Transition:
 def estimate_transition(
     features: Any,
     labels: Any,
-    method: Estimator = "ml",
+    method: AnyEstimator = "beliefs",
     *,
     metric: Metric = "cosine",
     engine: Engine = "auto",
@@ -120,10 +128,15 @@ def estimate_transition(
 ) -> Transition:
     """Estimate T and p from ``features`` [n, d] and given ``labels`` [n] of any one type.
 
-    ``method`` is "ml" (maximum likelihood) or "hoc"; ``options`` are the fields of ``MlOptions``
-    or ``HocOptions``. With ``neighbors``, a graph that is already there, features may be None.
+    ``method`` is "beliefs" (``simifeat.mend``: the best, with intervals), or one of those that see
+    triples of labels alone and count neighbours of another class as noise: "ml" (maximum
+    likelihood) or "hoc", the paper's. ``options`` are the fields of ``MlOptions`` ("beliefs"
+    starts from "ml") or ``HocOptions``. With ``neighbors``, a graph that is already there,
+    features may be None.
     Issues ``NotIdentifiable`` where the estimate must not be trusted.
     """
+    from simifeat.mend import N_NEIGHBORS, mend  # it builds on this module
+
     encoded = Labels.encode(labels)
     root = np.random.SeedSequence(seed) if isinstance(seed, int | np.integer) else seed
     search_seed, estimate_seed = root.spawn(2)
@@ -131,7 +144,9 @@ def estimate_transition(
         data = Dataset.from_arrays(features, encoded)
         graph = find_neighbors(
             data.features,
-            _n_searched(options.get("sample_size"), data.n_examples),
+            N_NEIGHBORS
+            if method == "beliefs"
+            else _n_searched(options.get("sample_size"), data.n_examples),
             metric,
             engine,
             n_threads=n_threads,
@@ -144,11 +159,13 @@ def estimate_transition(
         encoded.codes,
         graph.index,
         encoded.n_classes,
-        method,
+        "ml" if method == "beliefs" else method,
         classes=encoded.classes,
         options=options,
         seed=estimate_seed,
     )
+    if method == "beliefs":
+        result = mend(encoded.codes, graph, result)
     result.warn()
     return result
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
 from simifeat.cli.loading import load
 from simifeat.cli.options import (
@@ -16,9 +18,10 @@ from simifeat.cli.options import (
     threads_option,
 )
 from simifeat.cli.progress import progress_line
+from simifeat.intervals import Intervals
 from simifeat.neighbors.base import Metric
 from simifeat.neighbors.find import Engine
-from simifeat.transition import Estimator, Transition, estimate_transition
+from simifeat.transition import AnyEstimator, Transition, estimate_transition
 
 _MOST_COLUMNS = 12  # classes whose whole matrix fits a terminal
 _N_FLIPS = 15
@@ -28,10 +31,10 @@ _N_FLIPS = 15
 @source_options
 @click.option(
     "--method",
-    type=click.Choice(get_args(Estimator)),
-    default="ml",
+    type=click.Choice(get_args(AnyEstimator)),
+    default="beliefs",
     show_default=True,
-    help="Maximum likelihood, or the paper's higher-order consensus.",
+    help="Neighbours' beliefs; or label triples alone: maximum likelihood, or the paper's HOC.",
 )
 @click.option("--metric", type=click.Choice(get_args(Metric)), help="What near means.")
 @click.option(
@@ -45,7 +48,7 @@ _N_FLIPS = 15
 @threads_option
 @json_option
 def command(
-    method: Estimator,
+    method: AnyEstimator,
     metric: Metric | None,
     engine: Engine,
     seed: int,
@@ -78,11 +81,18 @@ def command(
 
 def _lines(transition: Transition) -> list[str]:
     names = [str(name) for name in np.asarray(transition.classes).tolist()]
-    lines = [f"noise rate {transition.noise_rate:.1%} ({transition.n_classes} classes)"]
+    sure = transition.intervals
+    said = f"noise rate {transition.noise_rate:.1%}"
+    if sure is not None:
+        said += f", {sure.level:.0%} sure: {_range(sure.noise_rate)}"
+    lines = [f"{said} ({transition.n_classes} classes)"]
     if not transition.identifiable:
         lines.append("not identifiable: " + "; ".join(transition.reasons))
-    lines += [""]
-    return lines + (_matrix if len(names) <= _MOST_COLUMNS else _flips)(transition, names)
+    lines.append("")
+    if len(names) > _MOST_COLUMNS:
+        return lines + _flips(transition, names)
+    lines += _matrix(transition, names)
+    return lines if sure is None else [*lines, "", *_sure(transition, sure, names)]
 
 
 def _matrix(transition: Transition, names: list[str]) -> list[str]:
@@ -96,16 +106,43 @@ def _matrix(transition: Transition, names: list[str]) -> list[str]:
     return rows
 
 
+def _sure(transition: Transition, sure: Intervals, names: list[str]) -> list[str]:
+    """The rate of each class and the largest flips with their intervals."""
+    width = max(len("true class"), *map(len, names))
+    rows = [f"{'true class':>{width}}  {'label':>{width}}  P(label | true)  {sure.level:.0%} sure"]
+    for i, name in enumerate(names):
+        rate = 1 - transition.matrix[i, i]
+        rows.append(
+            f"{name:>{width}}  {'any other':>{width}}  {rate:>15.1%}  {_range(sure.class_rates[i])}"
+        )
+    for i, j, bounds in list(zip(sure.true, sure.label, sure.flips, strict=True))[:_N_FLIPS]:
+        rows.append(
+            f"{names[i]:>{width}}  {names[j]:>{width}}  {transition.matrix[i, j]:>15.1%}  "
+            f"{_range(bounds)}"
+        )
+    return rows
+
+
 def _flips(transition: Transition, names: list[str]) -> list[str]:
     """The entries of T off the diagonal that corrupt most labels."""
     joint = transition.joint.copy()  # [K, K]
     np.fill_diagonal(joint, 0)
     largest = np.argsort(-joint, axis=None, kind="stable")[:_N_FLIPS]
+    sure = transition.intervals
+    known = {}
+    if sure is not None:
+        known = dict(zip(zip(sure.true, sure.label, strict=True), sure.flips, strict=True))
     width = max(len("true class"), *map(len, names))
-    rows = [f"{'true class':>{width}}  {'label':>{width}}  P(label | true)  share of all labels"]
+    head = f"{'true class':>{width}}  {'label':>{width}}  P(label | true)  share of all labels"
+    rows = [head if sure is None else f"{head}  {sure.level:.0%} sure"]
     for i, j in zip(*np.unravel_index(largest, joint.shape), strict=True):
-        rows.append(
+        row = (
             f"{names[i]:>{width}}  {names[j]:>{width}}  {transition.matrix[i, j]:>15.3f}  "
             f"{joint[i, j]:>19.2%}"
         )
+        rows.append(f"{row}  {_range(known[i, j])}" if (i, j) in known else row)
     return [*rows, f"(the {len(rows) - 1} largest of {joint.size - len(names)}; --json has all)"]
+
+
+def _range(bounds: Sequence[float] | NDArray[np.float64]) -> str:
+    return f"{bounds[0]:.1%} to {bounds[1]:.1%}"
