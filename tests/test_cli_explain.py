@@ -71,4 +71,4 @@ def test_bad_input_is_one_line(judged, arguments, message, capsys):
 def test_a_staged_run_keeps_no_evidence(judged, capsys):
     capsys.readouterr()
     assert main(["detect", "data.csv", "--memory", "1GB", "--outliers"]) == 2
-    assert "--evidence and --outliers need all neighbours in memory" in capsys.readouterr().err
+    assert "--evidence, --outliers and --probe need all rows in memory" in capsys.readouterr().err

@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from simifeat.dataset import Dataset, Labels, check_ids, hash_array, hash_labels
+from simifeat.dataset import (
+    Dataset,
+    Labels,
+    check_ids,
+    feature_matrix,
+    hash_array,
+    hash_labels,
+)
 from simifeat.errors import InputError
 from simifeat.groups import copies_of, group_codes, make_kin
 from simifeat.judge import Judge
@@ -93,6 +100,8 @@ def detect(
     hash_labels(digest, encoded)
     engines: dict[str, Any] = {}
     group_of = None if groups is None else group_codes(groups, len(encoded.codes))
+    if settings.probe:
+        _check_probe(features)
     if neighbors is not None:
         names = check_ids(ids, len(encoded.codes))
         graph = as_neighbors(neighbors, len(encoded.codes))
@@ -132,6 +141,8 @@ def detect(
                 on_neighbors(graph)
             rounds = judge.rounds() if one else rounds_of_everybody(1)
             judge.epoch(graph, rounds, _stage(progress, "judging"))
+    if settings.probe:
+        _join_probe(judge, features, root.spawn(1)[0])
     judge.transition.warn(stacklevel=2)
     return judge.verdicts(
         names,
@@ -168,6 +179,24 @@ def _epochs(features: Any) -> tuple[bool, Iterable[ArrayLike]]:
     ):
         return False, features
     return True, [features]
+
+
+def _check_probe(features: Any) -> None:
+    """A probe is trained on one array of features."""
+    if features is None or not _epochs(features)[0]:
+        raise InputError(
+            "probe=True trains on one array of features [n, d]; give that, and no epochs or graph "
+            "alone"
+        )
+
+
+def _join_probe(judge: Judge, features: Any, seed: np.random.SeedSequence) -> None:
+    """Let the judge's beliefs be joined with what a probe on ``features`` says."""
+    from simifeat.probe import joined_with_probe
+
+    table = feature_matrix(features)
+    codes, matrix = judge.labels.codes, judge.transition.matrix
+    judge.revise = lambda beliefs: joined_with_probe(beliefs, table, codes, matrix, seed)
 
 
 def _engine_of(graph: Neighbors) -> dict[str, Any]:

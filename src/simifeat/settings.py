@@ -56,6 +56,8 @@ class Settings:
     """Further named options of that estimator."""
     duplicates: Duplicates = "apart"
     """Whether copies of one example, rows with equal features, vote for each other."""
+    probe: bool = False
+    """Whether propagate's beliefs are joined with a linear probe, which is trained."""
     cut: Cut = "floor"
     """How rank turns a rate into a cut: the floor(rate * N_j) lowest, or the percentile."""
     posterior_jitter: float = 0.0
@@ -73,6 +75,8 @@ class Settings:
         for name in ("k", "max_rows"):
             if getattr(self, name) is not None:
                 _at_least(name, getattr(self, name), 1)
+        if self.probe and self.method != "propagate":
+            raise InputError(f"probe=True joins beliefs of propagate; {self.method} has none")
         if not 0 < self.voter_share <= 1:
             raise InputError(f"voter_share is {self.voter_share}; give a share above 0, at most 1")
         if not 0 <= self.posterior_jitter < 1:

@@ -62,6 +62,9 @@ def _choice(kind: Any) -> click.Choice[str]:
     type=click.FloatRange(0, 1),
     help="Exit with 1 if a larger share of the labels looks corrupted.",
 )
+@click.option(
+    "--probe", is_flag=True, default=None, help="Train a linear probe, too, and join what it says."
+)
 @click.option("--evidence", is_flag=True, help="Columns of the neighbours that were asked.")
 @click.option("--outliers", is_flag=True, help="Columns that tell rows that no class fits.")
 @scale_options
@@ -100,10 +103,10 @@ def command(
     staged = scale.is_asked(path)
     where: dict[str, Any] = {"labels": labels, "features": features, "id": id, "groups": groups}
     how = {"seed": seed, "n_threads": n_threads, **choices}
-    if staged and (evidence or outliers):
+    if staged and (evidence or outliers or choices["probe"]):
         raise InputError(
-            "--evidence and --outliers need all neighbours in memory, which a staged run does not "
-            "keep; leave out --memory, --cluster and --work"
+            "--evidence, --outliers and --probe need all rows in memory, which a staged run does "
+            "not hold; leave out --memory, --cluster and --work"
         )
     if dry_run:
         scale.forecast(path, as_json, **where, **how)

@@ -207,6 +207,8 @@ def _plan(
     settings = Settings.resolve(preset, **{**named, "engine": "approximate"})
     if settings.max_rows is not None:
         raise InputError("max_rows has no meaning here; give fewer files")
+    if settings.probe:
+        raise InputError("probe needs all rows in memory; use simifeat.detect")
     opened = open_input(source, labels, features, id, groups, skipped)
     encoded = Labels.encode(opened.labels())
     k = Judge(encoded, settings, None, np.random.SeedSequence(seed)).n_searched
