@@ -17,6 +17,7 @@ def test_the_public_names():
     assert sorted(simifeat.__all__) == [
         "InputError",
         "NotIdentifiable",
+        "Run",
         "SimiFeat",
         "SimifeatError",
         "Transition",
@@ -26,6 +27,7 @@ def test_the_public_names():
         "detect",
         "detect_multilabel",
         "estimate_transition",
+        "extend",
         "metrics",
         "neighbors",
         "noise",

@@ -13,6 +13,7 @@ from simifeat.version import __version__
 
 if TYPE_CHECKING:
     from simifeat import metrics, neighbors, noise, theory
+    from simifeat.adding import Run, extend
     from simifeat.annotators import consensus_labels
     from simifeat.estimator import SimiFeat
     from simifeat.multilabel import detect_multilabel
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "InputError",
     "NotIdentifiable",
+    "Run",
     "SimiFeat",
     "SimifeatError",
     "Transition",
@@ -29,6 +31,7 @@ __all__ = [
     "detect",
     "detect_multilabel",
     "estimate_transition",
+    "extend",
     "metrics",
     "neighbors",
     "noise",
@@ -37,6 +40,8 @@ __all__ = [
 
 _MODULES = ("metrics", "neighbors", "noise", "theory")
 _ELSEWHERE = {
+    "Run": "adding",
+    "extend": "adding",
     "SimiFeat": "estimator",
     "consensus_labels": "annotators",
     "detect_multilabel": "multilabel",

@@ -55,6 +55,7 @@ def detect(
     n_threads: int | None = None,
     progress: Progress | None = None,
     on_neighbors: Callable[[Neighbors], None] | None = None,
+    search: Callable[..., Neighbors] | None = None,
     **choices: Any,
 ) -> Verdicts:
     """Say which of ``labels`` [n] are corrupted, from ``features`` [n, d] alone.
@@ -70,6 +71,7 @@ def detect(
     Rows of one of ``groups`` [n] do not vote for each other, nor do copies of one example, see
     ``simifeat.groups``. ``on_neighbors`` is given what was found before it is judged, each epoch's
     neighbours in turn.
+    ``search`` takes the place of ``find_neighbors``, see ``simifeat.adding``.
     ``choices`` are the further fields of ``simifeat.settings.Settings``.
 
     The same input, seed and version give the same verdicts to the byte, on any number of threads.
@@ -124,7 +126,7 @@ def detect(
             seen = dataset.features[: settings.max_rows]
             copies = copies_of(seen, wanted) if settings.duplicates == "apart" else None
             kin = make_kin(None if group_of is None else group_of[: len(seen)], copies)
-            graph = find_neighbors(
+            graph = (search or find_neighbors)(
                 seen,
                 kin.n_searched(wanted, len(seen)),
                 settings.metric,
