@@ -191,7 +191,7 @@ def test_epochs_of_features_are_rounds(form):
 
 def test_a_graph_that_is_already_there_gives_the_same_answer():
     features, labels, _ = blobs(n=300)
-    whole = detect(features, labels)
+    whole = detect(features, labels, views="neighbors")
     graph = simifeat.neighbors.find_neighbors(features, 30)
     brought = detect(None, labels, neighbors=graph)
     np.testing.assert_array_equal(brought.p_corrupted, whole.p_corrupted)

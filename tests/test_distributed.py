@@ -69,7 +69,12 @@ def test_files_are_judged_as_arrays_are(data, tmp_path, monkeypatch, choices):
     features, labels = data
     path, beside = write_npy(tmp_path, features, labels)
     found = detect_files(path, tmp_path / "work", labels=beside, seed=3, **choices)
-    same(found, simifeat.detect(features, labels, engine="approximate", seed=3, **choices))
+    same(
+        found,
+        simifeat.detect(
+            features, labels, views="neighbors", engine="approximate", seed=3, **choices
+        ),
+    )
     assert found.metadata["kept_apart"]["n_with_kin"] == 20
     assert not (tmp_path / "work").exists()
 
@@ -78,7 +83,12 @@ def test_copies_vote_where_they_are_told_to(data, tmp_path):
     features, labels = data
     path, beside = write_npy(tmp_path, features, labels)
     found = detect_files(path, tmp_path / "work", labels=beside, duplicates="vote")
-    same(found, simifeat.detect(features, labels, engine="approximate", duplicates="vote"))
+    same(
+        found,
+        simifeat.detect(
+            features, labels, views="neighbors", engine="approximate", duplicates="vote"
+        ),
+    )
 
 
 def test_groups_are_kept_apart(data, tmp_path, monkeypatch):
@@ -92,7 +102,9 @@ def test_groups_are_kept_apart(data, tmp_path, monkeypatch):
     )
     same(
         found,
-        simifeat.detect(features, labels, engine="approximate", groups=groups, method="vote"),
+        simifeat.detect(
+            features, labels, views="neighbors", engine="approximate", groups=groups, method="vote"
+        ),
     )
 
 
@@ -295,7 +307,10 @@ def test_a_table_is_brought_into_files_of_ranges_first(data, tmp_path, capsys):
     np.savez(tmp_path / "data.npz", features=features, labels=labels)
     target = tmp_path / "out.parquet"
     assert run(capsys, "detect", tmp_path / "data.npz", "--memory", "1GB", "-o", target)[0] == 0
-    same(Verdicts.load(target), simifeat.detect(features, labels, engine="approximate"))
+    same(
+        Verdicts.load(target),
+        simifeat.detect(features, labels, views="neighbors", engine="approximate"),
+    )
     assert not list(tmp_path.glob("*.work*"))
 
 

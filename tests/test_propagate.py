@@ -68,7 +68,7 @@ def test_equals_the_loops(seed):
         graph.index[lonely] = -1
     expected = loops(labels, graph.index, graph.similarity, matrix, prior, 3.0, 1.5, 4)
     options = PropagateOptions(power=3.0, sharpness=1.5, n_rounds=4)
-    beliefs = propagate(labels, graph, matrix, prior, options)
+    beliefs = propagate(labels, graph, matrix, prior, options).beliefs
     found = np.zeros_like(expected)
     rows = np.arange(len(labels))[:, None]
     np.add.at(found, (rows, np.maximum(beliefs.classes, 0)), beliefs.probability)
@@ -83,7 +83,7 @@ def test_beliefs_are_distributions(seed, n_top):
     features, labels, matrix, prior = noisy_blobs(seed)
     beliefs = propagate(
         labels, graph_of(features, 4), matrix, prior, PropagateOptions(n_top=n_top, n_rounds=3)
-    )
+    ).beliefs
     assert beliefs.classes.shape == (len(labels), min(n_top, 4))
     assert (np.diff(beliefs.probability, axis=1) <= 0).all()
     assert (beliefs.probability.sum(axis=1) <= 1 + 1e-5).all()
@@ -92,5 +92,5 @@ def test_beliefs_are_distributions(seed, n_top):
 def test_the_given_label_keeps_a_slot():
     features, labels, matrix, prior = noisy_blobs(1)
     graph = graph_of(features, 30)  # so wide that every class is seen
-    beliefs = propagate(labels, graph, matrix, prior, PropagateOptions(n_top=2))
+    beliefs = propagate(labels, graph, matrix, prior, PropagateOptions(n_top=2)).beliefs
     assert (beliefs.of(labels) > 0).all()

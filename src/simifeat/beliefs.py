@@ -48,6 +48,20 @@ class Beliefs:
         tied = np.where(other & (worth == best), self.classes, np.iinfo(np.int32).max)
         return np.where(other.any(axis=1), tied.min(axis=1), -1).astype(np.int32)
 
+    def counts(
+        self, labels: NDArray[np.int32], otherwise: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """T [K, K] and p [K] that the beliefs about all examples amount to.
+
+        A class that nobody believes in keeps its row of ``otherwise`` [K, K].
+        """
+        k = len(otherwise)
+        joint = np.maximum(self.classes, 0).astype(np.int64) * k + labels[:, None]
+        table = np.bincount(joint.ravel(), self.probability.ravel(), k * k).reshape(k, k)
+        mass = table.sum(axis=1, keepdims=True)  # [K, 1]
+        matrix = np.divide(table, mass, out=otherwise.astype(np.float64), where=mass > 0)
+        return matrix, mass[:, 0] / max(mass.sum(), 1e-300)
+
     def plus(self, other: Beliefs) -> Beliefs:
         """Sum of two beliefs about the same examples, as many classes as the wider of them.
 

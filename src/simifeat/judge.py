@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from simifeat.agreement import agreement_by_rank, unanimous_share
 from simifeat.beliefs import Beliefs, beliefs_of_votes
+from simifeat.calibrate import MOST_CLASSES, Calibration, calibrate, calibrated
 from simifeat.dataset import Labels
 from simifeat.errors import InputError
 from simifeat.neighbors import Neighbors
@@ -30,6 +31,7 @@ from simifeat.soft_labels import SoftLabels, soft_labels
 from simifeat.tally import Tally
 from simifeat.threads import in_order
 from simifeat.transition import Transition, estimate_from_neighbors
+from simifeat.two_views import evidence
 from simifeat.verdicts import Verdicts
 from simifeat.vote import vote_flags, vote_margin, vote_winner
 
@@ -57,6 +59,8 @@ class Judge:
         self._is_known = known_transition is not None
         self.revise: Callable[[Beliefs], Beliefs] = lambda beliefs: beliefs
         """Joins the mean belief with what else is known of the true classes, if anything is."""
+        self.calibration: Calibration | None = None
+        """Of the last epoch; propagation alone is calibrated."""
         self._near: Neighbors | None = None
         sampling, self._ties, self._estimates = seed.spawn(3)
         self._sampling = np.random.default_rng(sampling)
@@ -109,9 +113,11 @@ class Judge:
         neighbors: Neighbors,
         rounds: Iterator[Round],
         progress: Callable[[int, int], None] | None = None,
+        features: NDArray[np.float32] | None = None,
     ) -> None:
         """Judge by one set of features: its ``neighbors``, in one round or several.
 
+        Propagation also looks at ``features`` [n, d] themselves, where they are known.
         The graph may cover the first rows alone (``max_rows``); the others are not judged.
         """
         s = self.settings
@@ -120,8 +126,11 @@ class Judge:
         near = self._near = neighbors.first(s.n_neighbors)
         if s.method == "propagate":
             t = self.transition
-            beliefs = propagate(self.labels.codes, near, t.matrix, t.prior)
-            self.tally.add(None, *_doubt(beliefs, self.labels.codes))
+            codes = self.labels.codes
+            said = evidence(propagate(codes, near, t.matrix, t.prior), features, len(t.prior))
+            self.calibration = calibrate(said, codes, t.matrix, self._is_known)
+            beliefs = calibrated(said, codes, self.calibration)
+            self.tally.add(None, *_doubt(beliefs, codes))
             self.tally.add_beliefs(beliefs)
             return
         tasks = self._tasks(neighbors, rounds)
@@ -141,13 +150,19 @@ class Judge:
         beliefs, flags = self.revise(tally.beliefs), tally.is_corrupted
         if self.settings.method == "propagate":  # the mean belief decides, not a vote of epochs
             flags = _doubt(beliefs, codes)[0]
+            self._learn(beliefs)
         other = beliefs.best_other(codes)
         suggested = np.where(flags & (other >= 0), other, codes)  # [n]
-        about = {
+        about: dict[str, Any] = {
             "n_rounds": tally.n_rounds,
             "agreement": agreement_by_rank(codes, near.index).tolist(),
             "clusterability": unanimous_share(suggested, near.index).tolist(),
         }
+        if self.calibration is not None:
+            about["calibration"] = {
+                "sharpness": self.calibration.sharpness,
+                "pull": self.calibration.pull,
+            }
         return Verdicts(
             ids=ids,
             labels=self.labels.given,
@@ -162,6 +177,13 @@ class Judge:
             neighbors=near,
             beliefs=beliefs,
         )
+
+    def _learn(self, beliefs: Beliefs) -> None:
+        """T and p of what is believed in the end: the noise rate becomes the mean P(corrupted)."""
+        t = self.transition
+        if not self._is_known and t.n_classes <= MOST_CLASSES:
+            matrix, prior = beliefs.counts(self.labels.codes, t.matrix)
+            self._transition = replace(t, matrix=matrix, prior=prior)
 
     def _estimate(self, neighbors: Neighbors) -> None:
         """T and p anew, starting from the estimate of the epoch before."""

@@ -23,6 +23,7 @@ from simifeat.soft_labels import Center, CenterWeight, Weights
 Method = Literal["propagate", "vote", "rank"]
 Estimator = Literal["ml", "hoc"]
 Preset = Literal["paper", "official"]
+Views = Literal["both", "neighbors"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class Settings:
     """M: rounds of detection, decided by a majority of more than half."""
     metric: Metric = "cosine"
     engine: Engine = "auto"
+    views: Views = "both"
+    """Whether propagate looks at the features by class means, too; of a graph it never does."""
     weights: Weights = "uniform"
     """Whether a vote counts as one or by its similarity (vote and rank)."""
     center: Center = "exclude"
@@ -110,6 +113,7 @@ _CHOICES: dict[str, Any] = {
     "method": Method,
     "metric": Metric,
     "engine": Engine,
+    "views": Views,
     "weights": Weights,
     "center": Center,
     "center_weight": CenterWeight,

@@ -204,7 +204,7 @@ def _plan(
     """The job and what it may use, from headers, labels and settings alone."""
     preset = choices.get("preset")
     named = {name: value for name, value in choices.items() if name != "preset"}
-    settings = Settings.resolve(preset, **{**named, "engine": "approximate"})
+    settings = Settings.resolve(preset, **{**named, "engine": "approximate", "views": "neighbors"})
     if settings.max_rows is not None:
         raise InputError("max_rows has no meaning here; give fewer files")
     if settings.probe:
