@@ -55,7 +55,7 @@ def mend(
         return replace(start, method="beliefs")
     near = neighbors.first(N_NEIGHBORS)
     if beliefs is None:
-        beliefs = propagate(labels, near, start.matrix, start.prior, _OPTIONS)
+        beliefs = propagate(labels, near, start.matrix, start.prior, _OPTIONS).beliefs
     around = surroundings(near, beliefs, k, _OPTIONS)
     heard = around.classes[:, 0] >= 0  # [n], has neighbours
     if not heard.all():
