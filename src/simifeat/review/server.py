@@ -122,7 +122,11 @@ def _socket(listen: Listen) -> socket.socket:
     """Bound and listening, so that the address printed is open from the first moment."""
     try:
         family = socket.getaddrinfo(listen.host, listen.port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((listen.host, listen.port), family=family)
+        place = socket.create_server((listen.host, listen.port), family=family)
+        # Head and body of an answer are sent apart; asyncio does not set this on our sockets, and
+        # the body would then wait 40 ms for the head to be acknowledged.
+        place.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return place
     except (OSError, OverflowError) as error:
         raise InputError(
             f"cannot listen on {listen.host} port {listen.port}: {error}; choose another one"
