@@ -1,12 +1,16 @@
 """A run with rows added says what a run on all rows says."""
 
+import json
+
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import simifeat
 from simifeat import InputError, Run, detect
+from simifeat.cli import main
 from simifeat.neighbors import find_neighbors
 from simifeat.neighbors.grow import grow
 
@@ -125,3 +129,28 @@ def test_what_cannot_be_added(tmp_path):
         run.save("run.parquet")
     with pytest.raises(InputError, match="does not exist; check the path"):
         Run.load(tmp_path / "none.npz")
+
+
+def test_the_command_begins_and_grows_a_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    features, labels = blobs()
+    for name, part in (("a", slice(0, 250)), ("b", slice(250, 300))):
+        np.savez(f"{name}.npz", features=features[part], labels=labels[part].astype(str))
+    assert main(["add", "run.npz", "a.npz", "--method", "vote", "-k", "7"]) == 0
+    capsys.readouterr()
+    assert main(["add", "run.npz", "b.npz", "-o", "out.parquet", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    full = detect(features, labels.astype(str), method="vote", k=7)
+    assert told["n_examples"] == 300
+    assert told["n_corrupted"] == full.n_corrupted
+    assert told["n_corrupted_added"] == full.is_corrupted[250:].sum()
+    loaded = simifeat.Verdicts.load("out.parquet")
+    np.testing.assert_array_equal(loaded.is_corrupted, full.is_corrupted)
+    assert main(["add", "run.npz", "b.npz", "-k", "3"]) == 2
+    error = "error: run.npz was begun with choices of its own; leave out --k\n"
+    assert capsys.readouterr().err.endswith(error)
+    frame = pd.DataFrame(features, columns=["age", "height", "a", "b", "c", "d"])
+    frame.assign(label=labels).to_csv("table.csv", index=False)
+    assert main(["add", "other.npz", "table.csv"]) == 2
+    assert "columns of table.csv are scaled by the rows that are there" in capsys.readouterr().err
+    assert not (tmp_path / "other.npz").exists()

@@ -24,6 +24,7 @@ COMMANDS: Mapping[str, str] = {
     "multilabel": "Say which labels of SOURCE are missing or too many, where a row has several.",
     "explain": "Say why rows of OUT were flagged: who was asked, what they said, what decided.",
     "consensus": "Make one label of several annotators', and say how good each of them is.",
+    "add": "Add the rows of SOURCE to RUN, and say which labels look corrupted.",
     "noise": "Estimate how noisy the labels of SOURCE are, and which become which.",
     "fitness": "Say whether the features of SOURCE are good enough, and for which k.",
     "report": "Write a page to look at, and the same facts as JSON.",
