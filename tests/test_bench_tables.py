@@ -98,6 +98,10 @@ def test_figure_3(tmp_path, capsys):
         ks, deltas = record["delta_k"][name]
         assert (np.diff(deltas) >= 0).all()
         assert ks[0] == 1
+    f1 = {name: dict(zip(*line, strict=True)) for name, line in record["f1_of_vote"].items()}
+    assert f1["good"][20] > 0.9
+    assert f1["good"][20] > f1["good"][2]
+    assert f1["good"][10] > f1["bad"][10]
     assert record["delta_k"]["good"][1][9] < record["delta_k"]["bad"][1][9]
     assert "Lower bound of P(vote is correct)" in capsys.readouterr().out
 
