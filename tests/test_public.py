@@ -26,6 +26,7 @@ def test_the_public_names():
         "consensus_labels",
         "detect",
         "detect_multilabel",
+        "estimate_local_transition",
         "estimate_transition",
         "extend",
         "metrics",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from simifeat.adding import Run, extend
     from simifeat.annotators import consensus_labels
     from simifeat.estimator import SimiFeat
+    from simifeat.local_transition import estimate_local_transition
     from simifeat.multilabel import detect_multilabel
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "consensus_labels",
     "detect",
     "detect_multilabel",
+    "estimate_local_transition",
     "estimate_transition",
     "extend",
     "metrics",
@@ -45,6 +47,7 @@ _ELSEWHERE = {
     "SimiFeat": "estimator",
     "consensus_labels": "annotators",
     "detect_multilabel": "multilabel",
+    "estimate_local_transition": "local_transition",
 }
 
 

@@ -18,10 +18,10 @@ from simifeat.neighbors.product import Product
 from simifeat.neighbors.select import first_bar
 from simifeat.neighbors.shortlist import Shortlist
 
-_TILE = 2048
+_TILE = 1024
 """Most points of a tile."""
 
-_STRIP = 256
+_STRIP = 512
 """Rows of a tile multiplied at once: 2 MiB of values stay in a core's cache."""
 
 
