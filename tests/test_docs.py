@@ -80,3 +80,9 @@ def test_a_block_that_fails_is_seen(tmp_path):
     [(_, content)] = blocks(page.read_text())
     with pytest.raises(NameError):
         exec(content, {})
+
+
+def test_every_benchmark_is_listed():
+    text = (ROOT / "benchmarks" / "README.md").read_text("utf-8")
+    scripts = [path.name for path in (ROOT / "benchmarks").glob("[!_]*.py")]
+    assert [name for name in scripts if f"| `{name}" not in text] == []
