@@ -37,7 +37,7 @@ $(BIN)/python:
 	$(PIP) install --upgrade pip
 
 $(VENV)/.demo: pyproject.toml | $(BIN)/python
-	$(PIP) install -e ".[text]"
+	$(PIP) install -e ".[text,review]"
 	touch $@
 
 $(VENV)/.test $(VENV)/.check $(VENV)/.bench: $(VENV)/.%: pyproject.toml | $(BIN)/python

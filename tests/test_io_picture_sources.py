@@ -11,6 +11,7 @@ import pytest
 
 import sources
 from pictures import encoded, picture, tiny_network
+from simifeat.cli import main
 from simifeat.errors import InputError
 from simifeat.examples import open_examples
 from simifeat.features.decode import decode_rgb
@@ -332,3 +333,20 @@ def test_a_pattern_that_names_what_is_not_there(tmp_path):
         "check the path"
     )
     assert refused(place / "x-*.tar") == f"{place / 'x-*.tar'} names no file; check the path"
+
+
+@pytest.mark.parametrize("kind", ["pattern of parquet", "pattern of tars", "folder of tars"])
+def test_several_files_from_the_command_line(kind, tmp_path, network, capsys):
+    place = MAKERS[kind](tmp_path / "data")
+    out, copy = tmp_path / "out.parquet", tmp_path / "copy"
+    assert main(["detect", str(place), "--extractor", network, "-k", "3", "-o", str(out)]) == 0
+    assert main(["clean", str(out), "--action", "keep", "-o", str(copy)]) == 0
+    capsys.readouterr()
+    assert open_source(copy).labels.tolist() == LABELS
+
+
+def test_a_pattern_with_a_star_from_the_command_line(tmp_path, network, capsys):
+    tar_folder(tmp_path / "data")
+    stars = str(tmp_path / "data" / "shard-*.tar")
+    assert main(["detect", stars, "--extractor", network, "-k", "3"]) == 0
+    assert f"of {N} labels" in capsys.readouterr().out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import webbrowser
 from dataclasses import replace
@@ -64,12 +65,13 @@ def command(output: str, no_browser: bool, seed: int) -> None:
     click.echo("\n" + "\n".join(_table(verdicts, truth)))
     click.echo("\nAgainst the truth:\n  " + "\n  ".join(_measured(verdicts, truth)))
     click.echo("\n2. " + "\n   ".join(_texts(folder, seed)))
+    program = _program()
     click.echo(
         f"\nThe report is {page}, also as JSON beside it. Next, look at the verdicts or apply "
         "them:\n"
-        f"  simifeat review {found}\n"
-        f"  simifeat clean {found} -o {folder / 'cleaned.csv'}\n"
-        f"  simifeat noise {table}"
+        f"  {program} review {found}\n"
+        f"  {program} clean {found} -o {folder / 'cleaned.csv'}\n"
+        f"  {program} noise {table}"
     )
     if not no_browser and _has_screen():
         webbrowser.open(page.absolute().as_uri())
@@ -125,6 +127,13 @@ def _table(verdicts: Verdicts, truth: NDArray[Any]) -> list[str]:
             f"{verdicts.p_corrupted[n]:>12.4f}  {verdicts.score[n]:>6.3f}  {truth[n]}"
         )
     return lines
+
+
+def _program() -> str:
+    """What to type for simifeat: its path, where its environment is not on the PATH."""
+    called = Path(sys.argv[0])
+    hidden = called.name == "simifeat" and shutil.which("simifeat") is None
+    return str(called) if hidden else "simifeat"
 
 
 def _has_screen() -> bool:

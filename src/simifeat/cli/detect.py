@@ -97,7 +97,8 @@ def command(
     """Say which labels of SOURCE are probably corrupted.
 
     Prints a summary; -o writes one verdict a row. SOURCE is a table (.csv, .tsv, .parquet,
-    .jsonl), features (.npy, .npz) or a folder of pictures.
+    .jsonl), features (.npy, .npz), a folder of pictures, a Hugging Face dataset, WebDataset shards
+    (.tar), CIFAR or MNIST files; or a URL such as s3://bucket/data of one of these.
     """
     scale = Scale(memory, cluster, work, resume, skip_bad, dry_run)
     staged = scale.is_asked(path)

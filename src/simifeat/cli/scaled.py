@@ -76,7 +76,8 @@ class Scale:
     def is_asked(self, source: str) -> bool:
         """Whether the run is to be in stages: by an option, or a pattern for several files."""
         chosen = (self.memory, self.cluster, self.work, self.dry_run or None)
-        return any(option is not None for option in chosen) or glob.has_magic(source)
+        several = glob.has_magic(source) and can_be_ranged(source)
+        return several or any(option is not None for option in chosen)
 
     def forecast(self, source: str, as_json: bool, **how: Any) -> None:
         """Print what the run would cost."""

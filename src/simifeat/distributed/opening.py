@@ -10,6 +10,8 @@ from pathlib import Path
 from simifeat.distributed.inputs import BadShard, Input, Shard
 from simifeat.distributed.shards import ENDINGS, TableShard, first_cell, npy_shape, open_table
 from simifeat.errors import InputError
+from simifeat.io.cloud import is_url
+from simifeat.io.datasets import holds_records
 from simifeat.io.embeddings import is_embedding
 from simifeat.io.names import CLEAN_LABEL, guess_id, guess_label, is_index, is_label, require_name
 from simifeat.io.other_files import is_file_name
@@ -41,8 +43,15 @@ def open_input(
 
 
 def can_be_ranged(source: str) -> bool:
-    """Whether ``source`` is a pattern or a file that is read by ranges of rows."""
-    return glob.has_magic(source) or Path(source).suffix.lower() in ENDINGS
+    """Whether ``source`` names one or several files of features that are read by ranges of rows.
+
+    Addresses elsewhere are fetched first, and pictures and texts become features first.
+    """
+    suffix = Path(source).suffix.lower()
+    if is_url(source) or suffix not in ENDINGS:
+        return not is_url(source) and not suffix and glob.has_magic(source)
+    first = next(iter(sorted(glob.glob(source))), None) if glob.has_magic(source) else source
+    return first is None or not holds_records(Path(first))
 
 
 def _matching(source: str) -> list[Path]:

@@ -86,6 +86,17 @@ def parquet_shards(path: Path, files: list[Path]) -> Shards:
     return Shards(path, opened, opened[0].class_names)
 
 
+def holds_records(path: Path) -> bool:
+    """Whether a file is Parquet of a dataset whose features are yet to be extracted."""
+    if path.suffix.lower() != ".parquet" or not path.is_file():
+        return False
+    file = ParquetFile(path)
+    kinds = [file.schema.field(name).type for name in file.schema.names]
+    if any(map(is_embedding, kinds)):
+        return False
+    return bool(file.class_names) or any(map(holds_content, kinds))
+
+
 class SavedDataset(Shards):
     """A folder of Arrow files with dataset_info.json and state.json."""
 
