@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from simifeat.baselines.registry import code_mark, detector
 from simifeat.baselines.training import Remembering, Trainer
-from simifeat.bench.cells import Cell, Group, Result, Save, Say
+from simifeat.bench.cells import Cell, Group, Result, Save, Say, Store
 from simifeat.bench.data import FeatureFile, fingerprint, subset
 from simifeat.bench.graphs import graph_of, load_graph
 from simifeat.bench.grid import Figure, Grid
@@ -23,7 +23,10 @@ from simifeat.bench.paper import DATASET_TITLES, NOISE_TITLES
 from simifeat.bench.pictures import PictureFile
 from simifeat.errors import NotIdentifiable
 from simifeat.metrics import average_precision, detection_scores, expected_calibration_error
+from simifeat.theory import clusterability_curve
 from simifeat.verdicts import Verdicts
+
+K = 10
 
 
 def scores(verdicts: Verdicts, clean_labels: NDArray[Any]) -> dict[str, Any]:
@@ -136,6 +139,15 @@ def compute(
         }
         notes = {"notes": sorted({str(each.message) for each in heard})}
         save(cell, {**scores(verdicts, clean), **times, **notes})
+
+
+def clusterable(
+    file: FeatureFile, labels: NoisyLabels, limit: int | None, store: Store, say: Say
+) -> float:
+    """1 - delta_k of the features for k = 10, in per cent."""
+    rows = subset(file.n_examples, limit)
+    graph = load_graph(graph_of(file, rows, store.folder, say).path)
+    return 100 * float(clusterability_curve(graph, labels.clean(rows), [K])[0])
 
 
 def column_title(dataset: str, noise: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from simifeat.baselines.linear import LinearTrainer
 from simifeat.baselines.registry import DETECTORS, detector
 from simifeat.bench.cells import Group, Say, Store, run
-from simifeat.bench.compare import f1_grid, groups
+from simifeat.bench.compare import clusterable, f1_grid, groups
 from simifeat.bench.data import feature_files, one_extractor
 from simifeat.bench.grid import Grid
 from simifeat.bench.noisy import PAPER_NOISE, NoisyLabels
@@ -57,7 +57,15 @@ def table2(
         output,
         "table2",
         grids,
-        {"seeds": list(seeds), "limit": limit, "cells": {n: dict(r) for n, r in results.items()}},
+        {
+            "seeds": list(seeds),
+            "limit": limit,
+            "clusterability": {
+                file.dataset: clusterable(file, each, limit, store, say)
+                for file, each in zip(files, labels, strict=True)
+            },
+            "cells": {name: dict(result) for name, result in results.items()},
+        },
     )
     plot_against_paper(grids[0], output / "table2.png")
     return grids

@@ -8,18 +8,15 @@ from pathlib import Path
 from simifeat.baselines.linear import LinearTrainer
 from simifeat.baselines.registry import detector
 from simifeat.bench.cells import Group, Result, Say, Store, run
-from simifeat.bench.compare import column_title, groups, method_runs
-from simifeat.bench.data import FeatureFile, feature_files, subset
-from simifeat.bench.graphs import graph_of, load_graph
+from simifeat.bench.compare import K, clusterable, column_title, groups, method_runs
+from simifeat.bench.data import FeatureFile, feature_files
 from simifeat.bench.grid import Figure, Grid
 from simifeat.bench.noisy import NoisyLabels
 from simifeat.bench.paper import DATASET_TITLES, TABLE3
 from simifeat.bench.pictures import EXTRACTORS, with_extracted
 from simifeat.bench.plots import plot_points
 from simifeat.bench.report import write_table
-from simifeat.theory import clusterability_curve
 
-K = 10
 Shares = Mapping[tuple[str, str], float]  # 1 - delta_k in per cent by dataset and extractor
 
 
@@ -56,7 +53,7 @@ def table3(
         work += groups("table3", file, first[file.dataset], *choices)
     results = run(work, store, n_jobs, say)
     shares = {
-        (file.dataset, file.extractor): _clusterable(file, first[file.dataset], limit, store, say)
+        (file.dataset, file.extractor): clusterable(file, first[file.dataset], limit, store, say)
         for file in files
     }
     grids = [_grid(files, method, noises, seeds, results, shares) for method in methods]
@@ -73,15 +70,6 @@ def table3(
     )
     plot_points(_points(grids[0]), f"1 - delta_{K} (%)", "F1 (%)", output / "table3.png")
     return grids
-
-
-def _clusterable(
-    file: FeatureFile, labels: NoisyLabels, limit: int | None, store: Store, say: Say
-) -> float:
-    """1 - delta_k of the features, in per cent."""
-    rows = subset(file.n_examples, limit)
-    graph = load_graph(graph_of(file, rows, store.folder, say).path)
-    return 100 * float(clusterability_curve(graph, labels.clean(rows), [K])[0])
 
 
 def _grid(
