@@ -4,12 +4,8 @@ Triples of labels count a neighbour of another true class as label noise. Here T
 labels given what the neighbours believe (``simifeat.own_labels``), which is right where T is the
 same everywhere. It is too low where the label depends on the example, as people's do: a cat that
 looks like a dog has dogs around it, is called a dog, and passes for one. Some of this shows: the
-rate then grows from the most certain neighbourhoods to all. What cannot show is taken to be
-
-    hidden = 0.65 growth / (1 - e)^2
-
-since it takes two labels, the own and a neighbour's, to show it, and (1 - e)^2 of the pairs keep
-both. ``docs/noise.md`` says how far that can be trusted.
+rate then grows from the most certain neighbourhoods of a class to all of it. As much again is taken
+to be hidden. ``docs/noise.md`` says how far that can be trusted.
 """
 
 from __future__ import annotations
@@ -35,7 +31,7 @@ _OPTIONS = PropagateOptions(power=8.0, sharpness=1.5, n_rounds=8)
 _PSEUDO_COUNT = 3.0
 _MAX_STEPS, _TOLERANCE = 100, 1e-4
 _CERTAIN = 0.2  # the share of examples whose neighbours are surest: there the truth shows
-_HIDDEN = 0.65  # chosen on CIFAR-10's label sets, people's and synthetic
+_HIDDEN = 1.0  # chosen on CIFAR-10's label sets, people's and synthetic
 _SLACK = 0.25  # what impure neighbourhoods leave open, at full doubt about every one of them
 _N_SIGMAS = 2.0  # growth of the rate below so many standard errors is none
 
@@ -64,12 +60,11 @@ def mend(
     own = OwnLabels(labels, around, (1 - start.noise_rate, start.label_frequency), _PSEUDO_COUNT)
     fit = own.fit(own.of_dense(start.matrix), _MAX_STEPS, _TOLERANCE)
     plain, prior = own.dense(fit), fit.by_class / fit.by_class.sum()
-    kept = max(float(prior @ np.diagonal(plain)), 0.2)
-    hidden = _HIDDEN * _growth(labels, around, fit) / kept**2
+    hidden = _HIDDEN * _growth(labels, around, fit)
     matrix = _with_look_alikes(own, fit, around, plain, hidden)
     doubt = 1 - float(around.probability[:, 0].mean())
-    unseen = np.hypot(hidden / 2, _SLACK * doubt**2)
-    by_class = np.hypot((np.diagonal(plain) - np.diagonal(matrix)) / 2, _SLACK * doubt**2)
+    unseen = np.hypot(hidden, _SLACK * doubt**2)
+    by_class = np.hypot(np.diagonal(plain) - np.diagonal(matrix), _SLACK * doubt**2)
     groups = neighborhood_groups(near.index)[heard]
     intervals = make_intervals(
         matrix, prior, own, jackknife(own, fit, groups), (float(unseen), by_class)
@@ -80,14 +75,22 @@ def mend(
 def _growth(labels: NDArray[np.int32], around: Beliefs, fit: Fit) -> float:
     """By how much the noise rate of all exceeds that of the most certain neighbourhoods.
 
-    0 where chance alone could do it, and shrunk towards 0 where chance may have a part.
+    Those are a fifth of each class, since classes differ in both. 0 where chance alone could do
+    it, and shrunk towards 0 where chance may have a part.
     """
     doubt = 1 - (fit.belief * (around.classes == labels[:, None])).sum(axis=1)  # [n]
-    certainty = around.probability[:, 0]
-    n_certain = int(np.ceil(_CERTAIN * len(labels)))
-    rate = float(doubt[np.argsort(-certainty, kind="stable")[:n_certain]].mean())
-    growth = float(doubt.mean()) - rate
-    error = np.sqrt(max(rate, 1 / n_certain) * (1 - rate) / n_certain)
+    cls, certainty = around.classes[:, 0], around.probability[:, 0]
+    order = np.lexsort((-certainty, cls))
+    size = np.bincount(cls)  # [K], by what the neighbours say
+    within = np.arange(len(cls)) - np.repeat(np.cumsum(size) - size, size)  # place in its class
+    n_certain = np.ceil(_CERTAIN * size)  # [K]
+    certain = order[within < np.repeat(n_certain, size)]
+    total = np.bincount(cls[certain], weights=doubt[certain], minlength=len(size))
+    n_certain = np.maximum(n_certain, 1)
+    rate, share = total / n_certain, size / len(cls)  # [K] each
+    growth = float(doubt.mean() - share @ rate)
+    variance = np.maximum(rate, 1 / n_certain) * np.maximum(1 - rate, 1 / n_certain) / n_certain
+    error = float(np.sqrt(share**2 @ variance))
     return growth * max(0.0, 1 - (_N_SIGMAS * error / growth) ** 2) if growth > 0 else 0.0
 
 
