@@ -30,11 +30,11 @@ MOST_CLASSES = 1024
 
 _FLOOR = np.float32(1e-4)  # of a class that nobody believes in
 _SHARPNESSES = (0.35, 0.5, 0.65, 0.8, 1.0, 1.25, 1.5)
-_PULLS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6)
+_PULLS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 _SPREAD = 0.3  # log s before anything is seen: normal with this deviation, and so is b
-_PSEUDO = 3.0  # labels a class that the first T is worth
+_PSEUDO = 1.0  # labels an entry that the first T is worth
 _N_STEPS = 8  # of EM for every s and b
-_FEW_ROWS, _ROWS_A_CLASS = 1 << 13, 200  # s, b and T are fitted on
+_FEW_ROWS, _ROWS_A_CLASS = 1 << 13, 50  # that s and b are chosen on
 _BLOCK_ENTRIES = 1 << 21
 _NEVER = np.float32(-100)  # logit of a class without a slot
 
@@ -156,7 +156,7 @@ def _fit(
         share = _shares(seen.joint)
         counts = np.stack([share[labels == label].sum(axis=0) for label in range(k)], axis=1)
         exposure = (share * seen.inverse).T @ seen.tilt  # [class, label]
-        matrix = (counts + _PSEUDO * first) / (exposure.astype(np.float64) + _PSEUDO)
+        matrix = (counts + k * _PSEUDO * first) / (exposure.astype(np.float64) + k * _PSEUDO)
         here = replace(here, matrix=matrix / matrix.sum(axis=1, keepdims=True))
     total = _joint(pi, labels, here).joint.sum(axis=1, dtype=np.float64)
     likelihood = np.log(np.maximum(total, 1e-12)).sum()

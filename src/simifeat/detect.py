@@ -52,6 +52,7 @@ def detect(
     ids: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     seed: Seed = 0,
+    budget: int | None = None,
     n_threads: int | None = None,
     progress: Progress | None = None,
     on_neighbors: Callable[[Neighbors], None] | None = None,
@@ -72,6 +73,8 @@ def detect(
     ``simifeat.groups``. ``on_neighbors`` is given what was found before it is judged, each epoch's
     neighbours in turn.
     ``search`` takes the place of ``find_neighbors``, see ``simifeat.adding``.
+    ``budget`` is how many labels can be reviewed: the summary says how many of the most suspicious
+    are corrupted, see ``Verdicts.expected_yield``.
     ``choices`` are the further fields of ``simifeat.settings.Settings``.
 
     The same input, seed and version give the same verdicts to the byte, on any number of threads.
@@ -88,6 +91,8 @@ def detect(
         transition=None if isinstance(transition, Transition) else transition,
         **_known_names(choices),
     )
+    if budget is not None and (not isinstance(budget, int | np.integer) or budget < 1):
+        raise InputError(f"budget is {budget!r}; give a whole number of at least 1")
     encoded = Labels.encode(labels)
     root = np.random.SeedSequence(seed) if isinstance(seed, int | np.integer) else seed
     search_seed, judge_seed = root.spawn(2)
@@ -153,6 +158,7 @@ def detect(
             "settings": settings.to_dict(),
             "seed": int(root.entropy) if isinstance(root.entropy, int) else None,
             "fingerprint": digest.hexdigest(),
+            **({} if budget is None else {"budget": int(budget)}),
             **engines,
         },
     )

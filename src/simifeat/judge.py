@@ -174,6 +174,7 @@ class Judge:
             classes=self.labels.classes,
             transition=self.transition,
             metadata={**metadata, **about},
+            extra={"p_suggested": beliefs.of(suggested.astype(np.int32))},
             neighbors=near,
             beliefs=beliefs,
         )

@@ -76,6 +76,24 @@ class Verdicts:
         """Row numbers by falling p_corrupted, ties by rising score, the first ``n`` of them."""
         return np.lexsort((self.score, -self.p_corrupted))[:n]
 
+    def expected_yield(self, n: int) -> float:
+        """How many of the ``n`` most suspicious labels are corrupted, by their probabilities."""
+        return float(self.p_corrupted[self.most_suspicious(n)].sum(dtype=np.float64))
+
+    def promise(self, n: int) -> str:
+        """What reviewing the ``n`` most suspicious labels should bring, in one sentence."""
+        n = min(n, self.n_examples)
+        return (
+            f"Review the {n:,} most suspicious: about {self.expected_yield(n):,.0f} are corrupted."
+        )
+
+    @property
+    def p_suggested(self) -> NDArray[np.float32]:
+        """Probability that ``suggested`` is the true class, [n]; NaN where it is not known."""
+        if "p_suggested" in self.extra:
+            return self.extra["p_suggested"]
+        return np.where(self.is_corrupted, np.nan, 1 - self.p_corrupted).astype(np.float32)
+
     def columns(self) -> dict[str, NDArray[Any]]:
         """The columns of a verdict file by name."""
         return {
@@ -149,6 +167,8 @@ class Verdicts:
         if not self.transition.identifiable:
             estimate += " (not identifiable: " + "; ".join(self.transition.reasons) + ")"
         lines = [f"{n_flagged:,} of {n:,} labels look corrupted ({n_flagged / n:.1%}); {estimate}."]
+        if (budget := self.metadata.get("budget")) is not None:
+            lines.append(self.promise(budget))
         lines += [*self._skipped(), "", *self._class_table(n_classes)]
         return "\n".join(lines)
 

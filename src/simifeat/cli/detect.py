@@ -65,6 +65,7 @@ def _choice(kind: Any) -> click.Choice[str]:
 @click.option(
     "--probe", is_flag=True, default=None, help="Train a linear probe, too, and join what it says."
 )
+@click.option("--budget", type=click.IntRange(1), help="Labels that you can review.")
 @click.option("--evidence", is_flag=True, help="Columns of the neighbours that were asked.")
 @click.option("--outliers", is_flag=True, help="Columns that tell rows that no class fits.")
 @scale_options
@@ -75,6 +76,7 @@ def command(
     output: str | None,
     report: str | None,
     fail_above: float | None,
+    budget: int | None,
     evidence: bool,
     outliers: bool,
     seed: int,
@@ -122,6 +124,8 @@ def command(
             known = None
         else:
             verdicts, known = _detect(path, extractor, progress, **where, **how)
+    if budget is not None:
+        verdicts = replace(verdicts, metadata={**verdicts.metadata, "budget": budget})
     if outliers:
         verdicts = verdicts.with_outliers()
     if evidence:
@@ -141,6 +145,8 @@ def command(
     tripped = fail_above is not None and verdicts.corrupted_rate > fail_above
     if as_json:
         facts = _facts(verdicts)
+        if budget is not None:
+            facts["expected_yield"] = verdicts.expected_yield(budget)
         if outliers:
             facts["n_outliers"] = int(verdicts.is_outlier.sum())
         print_json(facts | {"written": written, "gate_tripped": tripped})
