@@ -70,8 +70,9 @@ def test_rounds_groups_and_ids_go_along():
     groups = np.arange(300) // 3
     ids = np.array([f"r{n}" for n in range(300)], object)
     how = {"method": "rank", "n_epochs": 3, "seed": 5}
-    run = Run.start(features[:200], labels[:200], groups=groups[:200], ids=ids[:200], **how)
-    run = run.extend(features[200:], labels[200:], groups=groups[200:], ids=ids[200:])
+    run = Run.start(features[:250], labels[:250], groups=groups[:250], ids=ids[:250], **how)
+    run = run.extend(features[250:], labels[250:], groups=groups[250:], ids=ids[250:])
+    assert run.touched is not None
     same(run.verdicts, detect(features, labels, groups=groups, ids=ids, **how))
 
 
@@ -154,3 +155,12 @@ def test_the_command_begins_and_grows_a_run(tmp_path, monkeypatch, capsys):
     assert main(["add", "other.npz", "table.csv"]) == 2
     assert "columns of table.csv are scaled by the rows that are there" in capsys.readouterr().err
     assert not (tmp_path / "other.npz").exists()
+
+
+def test_rows_that_are_many_are_searched_like_all():
+    features, labels = blobs()
+    run = Run.start(features[:200], labels[:200], method="vote").extend(
+        features[200:], labels[200:]
+    )
+    assert run.touched is None
+    same(run.verdicts, detect(features, labels, method="vote"))

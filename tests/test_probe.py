@@ -83,7 +83,7 @@ def test_the_join_is_the_equation():
 
 
 def test_it_helps_where_neighbours_alone_are_weak():
-    features, clean, noisy = blobs(n=900, spread=1.6)
+    features, clean, noisy = blobs(n=900, spread=1.0)
     wrong = noisy != clean
     right = []
     for probe in (False, True):

@@ -28,6 +28,7 @@ from simifeat.neighbors.grow import grow
 from simifeat.verdicts import Verdicts
 
 FORMAT = "simifeat run"
+_MOST_GROWTH = 1.25  # beyond it a full search, which looks at each pair once, is sooner done
 _ARRAYS = ("features", "labels", "ids", "groups")
 
 
@@ -125,7 +126,7 @@ class Run:
         def search(features: Any, k: int, metric: Any, engine: Any, **options: Any) -> Neighbors:
             kept = self.graph
             wide = min(k, len(features) - 1)
-            if kept is None or kept.k < wide or kept.n_examples <= kept.k:
+            if kept is None or kept.k < wide or kept.n_examples * _MOST_GROWTH < len(features):
                 found.append((find_neighbors(features, k, metric, engine, **options), None))
             elif kept.n_examples == len(features):
                 found.append((kept, self.touched))
