@@ -42,6 +42,13 @@ def load_cifar(data: Path, name: str) -> tuple[np.ndarray, dict[str, np.ndarray]
     return np.load(features), {key: values.astype(np.int64) for key, values in sets.items()}
 
 
+def run_alone(script: str, *words: object) -> dict[str, Any]:
+    """What ``script`` prints as JSON with these ``words``, in a process of its own."""
+    command = [sys.executable, script, *(str(word) for word in words)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    return json.loads(done.stdout)
+
+
 def machine() -> dict[str, Any]:
     """Processor, cores, memory, system."""
     cpu = platform.processor()

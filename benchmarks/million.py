@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import resource
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import numpy as np
 
-from _common import parser, write_result
+from _common import parser, run_alone, write_result
 from _mixtures import mixture_files
 
 K = 30
@@ -97,8 +96,7 @@ def main() -> None:
         features = mixture_files(options.data, options.work, n, options.d, options.seed)[0]
         for engine in ["approximate", *(["faiss IVF, nprobe=12"] if options.peer else [])]:
             target = options.work / "million_index.npy"
-            command = [sys.executable, __file__, "--one", engine, str(features), str(target)]
-            run = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+            run = run_alone(__file__, "--one", engine, features, target)
             run["recall_of_500_rows"] = round(recall_of(features, target), 4)
             print(run, file=sys.stderr)
             runs.append(run)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import statistics
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from _common import parser, write_result
+from _common import parser, run_alone, write_result
 from _mixtures import mixture_files
 
 K = 20
@@ -76,8 +75,7 @@ def compared(features: Path, work: Path, repeats: int, with_numpy: bool) -> dict
     for turn in range(repeats):
         for engine in [*engines, *(["numpy"] if with_numpy and not turn else [])]:
             target = work / f"neighbors_{engine}.npy"
-            command = [sys.executable, __file__, "--one", engine, str(features), str(target)]
-            run = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+            run = run_alone(__file__, "--one", engine, features, target)
             times.setdefault(engine, []).append(run["seconds"])
             used[engine] = run["used"]
             print(engine, round(run["seconds"], 2), file=sys.stderr, flush=True)

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import json
 import resource
-import subprocess
 import sys
 import time
 from typing import Any
 
 import numpy as np
 
-from _common import parser, write_result
+from _common import parser, run_alone, write_result
 from simifeat.neighbors import find_neighbors
 from simifeat.noise import from_transition
 from simifeat.transition import estimate_from_neighbors
@@ -128,9 +127,8 @@ def main() -> None:
     if chosen.only != "recovery":
         result["sizes"] = []
         for number in range(len(SIZES)):
-            command = [sys.executable, __file__, "--size", str(number), "--seed", str(chosen.seed)]
-            done = subprocess.run(command, capture_output=True, check=True)
-            result["sizes"].append(json.loads(done.stdout))
+            run = run_alone(__file__, "--size", number, "--seed", chosen.seed)
+            result["sizes"].append(run)
             print(result["sizes"][-1], file=sys.stderr, flush=True)
     write_result(chosen.output, chosen.seed, result)
 

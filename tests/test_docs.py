@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from simifeat.cli import main
+from simifeat.settings import SETTING_NAMES
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -86,3 +87,8 @@ def test_every_benchmark_is_listed():
     text = (ROOT / "benchmarks" / "README.md").read_text("utf-8")
     scripts = [path.name for path in (ROOT / "benchmarks").glob("[!_]*.py")]
     assert [name for name in scripts if f"| `{name}" not in text] == []
+
+
+def test_every_choice_is_described():
+    text = (ROOT / "docs" / "method.md").read_text("utf-8")
+    assert [name for name in SETTING_NAMES if f"`{name}" not in text] == []

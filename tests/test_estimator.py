@@ -9,9 +9,7 @@ import simifeat
 from simifeat import SimiFeat
 
 
-@parametrize_with_checks(
-    [SimiFeat(), SimiFeat(method="vote", k=3), SimiFeat(method="rank", k=3)]
-)
+@parametrize_with_checks([SimiFeat(), SimiFeat(method="vote", k=3), SimiFeat(method="rank", k=3)])
 @pytest.mark.filterwarnings("ignore::simifeat.NotIdentifiable")  # the suite's toy data hold nothing
 def test_passes_the_suite_of_scikit_learn(estimator, check):
     check(estimator)
