@@ -19,6 +19,8 @@ class Run:
     """What one run took."""
 
     seconds: float
+    cpu_seconds: float
+    """Of all its threads: what else the machine does matters less."""
     peak_bytes: int
     """Largest resident memory of the process."""
 
@@ -39,7 +41,8 @@ def run(command: list[str]) -> Run:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         sys.exit(f"{' '.join(command)} ended with {process.returncode}")
-    return Run(time.perf_counter() - begun, used.ru_maxrss * 1024)
+    seconds = time.perf_counter() - begun
+    return Run(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
 
 
 def f1(flags: np.ndarray, labels: np.ndarray, clean: np.ndarray) -> float:

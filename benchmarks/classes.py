@@ -57,6 +57,7 @@ def main() -> None:
         "dimensions": D,
         "memory": chosen.memory,
         "seconds": round(spent.seconds, 1),
+        "cpu_seconds": round(spent.cpu_seconds, 1),
         "peak_bytes": spent.peak_bytes,
         "f1": round(f1_of(output, labels, clean), 2),
         "noise_rate": NOISE_RATE,

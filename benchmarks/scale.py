@@ -108,9 +108,10 @@ def main() -> None:
         result["runs"].append(row)  # type: ignore[attr-defined]
         print(row, flush=True)
     small, large = result["runs"]  # type: ignore[misc]
-    result["time_ratio"] = round(large["seconds"] / small["seconds"], 2)
+    for kind in ("seconds", "cpu_seconds"):
+        result[f"{kind}_ratio"] = round(large[kind] / small[kind], 2)
     result["audit"] = audit(features, labels, clean, found, chosen.seed)
-    print(result["time_ratio"], result["audit"], flush=True)
+    print({name: value for name, value in result.items() if name != "runs"}, flush=True)
     write_result(chosen.output, chosen.seed, result)
 
 
