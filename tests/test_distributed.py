@@ -71,9 +71,7 @@ def test_files_are_judged_as_arrays_are(data, tmp_path, monkeypatch, choices):
     found = detect_files(path, tmp_path / "work", labels=beside, seed=3, **choices)
     same(
         found,
-        simifeat.detect(
-            features, labels, views="neighbors", engine="approximate", seed=3, **choices
-        ),
+        simifeat.detect(features, labels, engine="approximate", seed=3, **choices),
     )
     assert found.metadata["kept_apart"]["n_with_kin"] == 20
     assert not (tmp_path / "work").exists()
@@ -85,9 +83,7 @@ def test_copies_vote_where_they_are_told_to(data, tmp_path):
     found = detect_files(path, tmp_path / "work", labels=beside, duplicates="vote")
     same(
         found,
-        simifeat.detect(
-            features, labels, views="neighbors", engine="approximate", duplicates="vote"
-        ),
+        simifeat.detect(features, labels, engine="approximate", duplicates="vote"),
     )
 
 
@@ -102,9 +98,7 @@ def test_groups_are_kept_apart(data, tmp_path, monkeypatch):
     )
     same(
         found,
-        simifeat.detect(
-            features, labels, views="neighbors", engine="approximate", groups=groups, method="vote"
-        ),
+        simifeat.detect(features, labels, engine="approximate", groups=groups, method="vote"),
     )
 
 
@@ -309,7 +303,7 @@ def test_a_table_is_brought_into_files_of_ranges_first(data, tmp_path, capsys):
     assert run(capsys, "detect", tmp_path / "data.npz", "--memory", "1GB", "-o", target)[0] == 0
     same(
         Verdicts.load(target),
-        simifeat.detect(features, labels, views="neighbors", engine="approximate"),
+        simifeat.detect(features, labels, engine="approximate"),
     )
     assert not list(tmp_path.glob("*.work*"))
 

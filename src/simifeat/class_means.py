@@ -11,6 +11,9 @@ them from afar; their mistakes differ.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Protocol
+
 import numpy as np
 import scipy.linalg
 import scipy.sparse
@@ -25,8 +28,37 @@ _RIDGE = 1e-2  # at least, of the mean variance
 _TINY = 1e-9
 
 
+class Rows(Protocol):
+    """Features [n, d] read by ranges of rows, of which few are in memory at a time."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """n and d."""
+
+    def __getitem__(self, part: slice) -> NDArray[np.float32]:
+        """The rows of ``part``."""
+
+
+@dataclass(frozen=True)
+class UnitRows:
+    """The rows of others, each divided by its length."""
+
+    rows: Rows
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """n and d."""
+        return self.rows.shape
+
+    def __getitem__(self, part: slice) -> NDArray[np.float32]:
+        """The rows of ``part``; those of length 0 stay as they are."""
+        rows = self.rows[part]
+        length = np.sqrt(np.einsum("nd,nd->n", rows, rows, dtype=np.float64))[:, None]
+        return np.divide(rows, length, out=np.zeros_like(rows), where=length > 0)
+
+
 def log_discriminant(
-    features: NDArray[np.float32], beliefs: Beliefs, classes: NDArray[np.int32], n_classes: int
+    features: Rows, beliefs: Beliefs, classes: NDArray[np.int32], n_classes: int
 ) -> NDArray[np.float32]:
     """log P_n(i) of ``classes`` [n, s] (-1: none) but for a constant a row, [n, s].
 
@@ -42,11 +74,12 @@ def log_discriminant(
         return np.zeros(classes.shape, np.float32)
     mass = np.bincount(np.maximum(classes, 0).ravel(), q.ravel(), n_classes)  # [K] = N_i
     with threadpool_limits(limits=1, user_api="blas"):  # the same sums on any number of cores
-        centre = features.mean(axis=0, dtype=np.float64).astype(np.float32)
+        blocks = [slice(start, min(start + _BLOCK, n)) for start in range(0, n, _BLOCK)]
+        total = np.sum([features[part].sum(axis=0, dtype=np.float64) for part in blocks], axis=0)
+        centre = (total / n).astype(np.float32)
         sums = np.zeros((n_classes, d))
         square = np.zeros((d, d))
-        for start in range(0, n, _BLOCK):
-            part = slice(start, start + _BLOCK)
+        for part in blocks:
             rows = features[part] - centre
             sums += _spread(classes[part], q[part], n_classes).T @ rows
             square += rows.T @ rows
@@ -58,8 +91,7 @@ def log_discriminant(
         there = means.astype(np.float32) @ white.T  # [K, d]
         length = (there.astype(np.float64) ** 2).sum(axis=1)  # [K]
         out = np.empty(classes.shape, np.float32)
-        for start in range(0, n, _BLOCK):
-            part = slice(start, start + _BLOCK)
+        for part in blocks:
             here = (features[part] - centre) @ white.T  # [b, d]
             slots = np.maximum(classes[part], 0)
             cross = np.take_along_axis(here @ there.T, slots, axis=1)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from simifeat.dataset import (
     Dataset,
@@ -147,7 +147,7 @@ def detect(
             if on_neighbors is not None:
                 on_neighbors(graph)
             rounds = judge.rounds() if one else rounds_of_everybody(1)
-            judge.epoch(graph, rounds, _stage(progress, "judging"), _seen_by_means(seen, settings))
+            judge.epoch(graph, rounds, _stage(progress, "judging"), seen)
     if settings.probe:
         _join_probe(judge, features, root.spawn(1)[0])
     judge.transition.warn(stacklevel=2)
@@ -205,16 +205,6 @@ def _join_probe(judge: Judge, features: Any, seed: np.random.SeedSequence) -> No
     table = feature_matrix(features)
     codes, matrix = judge.labels.codes, judge.transition.matrix
     judge.revise = lambda beliefs: joined_with_probe(beliefs, table, codes, matrix, seed)
-
-
-def _seen_by_means(features: NDArray[np.float32], settings: Settings) -> NDArray[np.float32] | None:
-    """The features as the second view of propagation sees them, if it is to see them."""
-    if settings.method != "propagate" or settings.views == "neighbors" or settings.max_rows:
-        return None
-    if settings.metric != "cosine":
-        return features
-    length = np.sqrt(np.einsum("nd,nd->n", features, features, dtype=np.float64))[:, None]
-    return np.divide(features, length, out=np.zeros_like(features), where=length > 0)
 
 
 def _engine_of(graph: Neighbors) -> dict[str, Any]:

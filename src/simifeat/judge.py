@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from simifeat.agreement import agreement_by_rank, unanimous_share
 from simifeat.beliefs import Beliefs, beliefs_of_votes
 from simifeat.calibrate import MOST_CLASSES, Calibration, calibrate, calibrated
+from simifeat.class_means import Rows, UnitRows
 from simifeat.dataset import Labels
 from simifeat.errors import InputError
 from simifeat.neighbors import Neighbors
@@ -113,7 +114,7 @@ class Judge:
         neighbors: Neighbors,
         rounds: Iterator[Round],
         progress: Callable[[int, int], None] | None = None,
-        features: NDArray[np.float32] | None = None,
+        features: Rows | None = None,
     ) -> None:
         """Judge by one set of features: its ``neighbors``, in one round or several.
 
@@ -127,7 +128,8 @@ class Judge:
         if s.method == "propagate":
             t = self.transition
             codes = self.labels.codes
-            said = evidence(propagate(codes, near, t.matrix, t.prior), features, len(t.prior))
+            heard = propagate(codes, near, t.matrix, t.prior)
+            said = evidence(heard, self._seen_by_means(features), len(t.prior))
             self.calibration = calibrate(said, codes, t.matrix, self._is_known)
             beliefs = calibrated(said, codes, self.calibration)
             self.tally.add(None, *_doubt(beliefs, codes))
@@ -178,6 +180,13 @@ class Judge:
             neighbors=near,
             beliefs=beliefs,
         )
+
+    def _seen_by_means(self, features: Rows | None) -> Rows | None:
+        """The features as the second view of propagation sees them, if it is to see them."""
+        s = self.settings
+        if features is None or s.views == "neighbors" or s.max_rows:
+            return None
+        return UnitRows(features) if s.metric == "cosine" else features
 
     def _learn(self, beliefs: Beliefs) -> None:
         """T and p of what is believed in the end: the noise rate becomes the mean P(corrupted)."""

@@ -10,19 +10,16 @@ is the temperature at which it agrees best with M.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simifeat.calibrate import Evidence
-from simifeat.class_means import log_discriminant, temperature
+from simifeat.class_means import Rows, log_discriminant, temperature
 from simifeat.propagate import Propagated
 
 _ALONE, _EACH = 1.4, 0.75
 _LEAST = np.float32(1e-6)  # belief of a neighbourhood in a class it never saw
 
 
-def evidence(
-    propagated: Propagated, features: NDArray[np.float32] | None, n_classes: int
-) -> Evidence:
+def evidence(propagated: Propagated, features: Rows | None, n_classes: int) -> Evidence:
     """Of ``features`` [n, d] where they are known, else of the neighbours alone."""
     classes, filled = propagated.classes, propagated.classes >= 0
     seen = np.where(filled, propagated.seen, 0).astype(np.float32)

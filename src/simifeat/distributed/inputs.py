@@ -142,6 +142,30 @@ class Input:
         return np.concatenate(parts)
 
 
+class InParts:
+    """Features by ranges of rows, read a part at a time: ranges that follow each other cost one
+    reading of the files.
+    """
+
+    def __init__(self, source: Input, part: int) -> None:
+        self._source, self._part = source, part
+        self._first, self._rows = 0, np.empty((0, source.d), np.float32)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """n and d."""
+        return self._source.n, self._source.d
+
+    def __getitem__(self, part: slice) -> NDArray[np.float32]:
+        """The rows of ``part``."""
+        start, stop = int(part.start), int(part.stop)
+        end = self._first + len(self._rows)
+        if start < self._first or stop > end:
+            last = min(max(stop, start + self._part), self._source.n)
+            self._first, self._rows = start, self._source.rows(start, last)
+        return self._rows[start - self._first : stop - self._first]
+
+
 def _add_file(digest: Any, path: Path) -> None:
     facts = path.stat()
     digest.update(f"{path.resolve()} {facts.st_size} {facts.st_mtime_ns}".encode())

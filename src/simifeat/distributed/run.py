@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from simifeat.dataset import Labels
-from simifeat.detect import detect
+from simifeat.dataset import Labels, check_ids, hash_array, hash_labels
 from simifeat.distributed.cost import Budget, Size, disk, products_per_second, seconds
-from simifeat.distributed.inputs import BadShard
+from simifeat.distributed.inputs import BadShard, InParts
 from simifeat.distributed.job import Job
 from simifeat.distributed.opening import open_input
 from simifeat.distributed.stages import STAGES, load_graph, load_kin
@@ -23,6 +23,7 @@ from simifeat.neighbors.parallel import run as run_in_threads
 from simifeat.neighbors.parallel import usable_threads
 from simifeat.settings import Settings
 from simifeat.verdicts import Verdicts
+from simifeat.version import __version__
 
 Progress = Callable[[str, int, int], None]
 
@@ -172,20 +173,35 @@ def _run(job: Job, labels: Labels, scheduler: Scheduler, progress: Progress | No
             scheduler.run(job, stage, todo, tick)
     graph, apart = load_graph(job), load_kin(job)
     ids = job.input.ids()
-    verdicts = detect(
-        None,
-        labels.given,
-        neighbors=graph,
-        ids=ids,
-        seed=job.seed,
-        n_threads=job.budget.n_threads,
-        progress=progress,
-        **_choices(job.settings),
-    )
+    judge = _judge(labels, job.settings, job.seed, job.budget.n_threads)
+
+    def judging(done: int, total: int) -> None:
+        if progress is not None:
+            progress("judging", done, total)
+
+    judge.epoch(graph, judge.rounds(), judging, InParts(job.input, job.bounds(0)[1]))
+    judge.transition.warn(stacklevel=3)
+    digest = hashlib.sha256()
+    hash_labels(digest, labels)
+    hash_array(digest, graph.index)
+    about = {
+        "version": __version__,
+        "settings": job.settings.to_dict(),
+        "seed": job.seed,
+        "fingerprint": digest.hexdigest(),
+        "metric": graph.metric,
+        "engine": graph.engine,
+        "engine_reason": graph.reason,
+        "recall": graph.recall,
+    }
     if apart.codes:
-        left = apart.counts_left(graph, job.settings.n_neighbors)
-        verdicts = replace(verdicts, metadata={**verdicts.metadata, "kept_apart": left})
-    return verdicts
+        about["kept_apart"] = apart.counts_left(graph, job.settings.n_neighbors)
+    return judge.verdicts(check_ids(ids, len(labels.codes)), about)
+
+
+def _judge(labels: Labels, settings: Settings, seed: int, n_threads: int = 1) -> Judge:
+    """As ``simifeat.detect`` makes it of the same seed."""
+    return Judge(labels, settings, None, np.random.SeedSequence(seed).spawn(2)[1], n_threads)
 
 
 def _plan(
@@ -204,20 +220,15 @@ def _plan(
     """The job and what it may use, from headers, labels and settings alone."""
     preset = choices.get("preset")
     named = {name: value for name, value in choices.items() if name != "preset"}
-    settings = Settings.resolve(preset, **{**named, "engine": "approximate", "views": "neighbors"})
+    settings = Settings.resolve(preset, **{**named, "engine": "approximate"})
     if settings.max_rows is not None:
         raise InputError("max_rows has no meaning here; give fewer files")
     if settings.probe:
         raise InputError("probe needs all rows in memory; use simifeat.detect")
     opened = open_input(source, labels, features, id, groups, skipped)
     encoded = Labels.encode(opened.labels())
-    k = Judge(encoded, settings, None, np.random.SeedSequence(seed)).n_searched
+    k = _judge(encoded, settings, seed).n_searched
     k = min(k, opened.n - 1)
     size = Size(opened.n, opened.d, k, encoded.n_classes)
     budget = Budget.fit(size, memory, usable_threads(n_threads))
     return Job(opened, settings, seed, k, budget, Work(Path(work))), encoded
-
-
-def _choices(settings: Settings) -> dict[str, Any]:
-    """Settings as the arguments of ``detect``."""
-    return {name: value for name, value in vars(settings).items() if value is not None}
