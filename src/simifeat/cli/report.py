@@ -32,7 +32,8 @@ def command(verdicts_path: str, output: str | None, n_shown: int) -> None:
     target = Path(output) if output else Path(verdicts_path).with_suffix(".html")
     check_target(target)
     verdicts = load_verdicts(verdicts_path)
-    for path in write_report(verdicts, target, _features(verdicts), n_shown):
+    features = _features(verdicts) if verdicts.neighbors is None else None
+    for path in write_report(verdicts, target, features, n_shown):
         click.echo(f"written to {path}", err=True)
 
 

@@ -21,8 +21,8 @@ def matrix_chart(matrix: Matrix, names: Sequence[str], description: str) -> str:
     """
     k = len(names)
     widest = max(min(len(name), 14) for name in names)
-    left, top = 14 + 7 * widest, 12 + 6 * widest
-    cell = max(14.0, min(44.0, (_WIDTH - left) / k))
+    left, top, right = 14 + 7 * widest, 12 + 6 * widest, 5 * widest  # names lean to the right
+    cell = max(14.0, min(44.0, (_WIDTH - left - right) / k))
     wrong = [v for i, row in enumerate(matrix.values) for j, v in enumerate(row) if i != j]
     most = max([*wrong, 1e-9])
     parts = []
@@ -38,7 +38,7 @@ def matrix_chart(matrix: Matrix, names: Sequence[str], description: str) -> str:
         )
         for j, value in enumerate(row):
             kind = "right" if i == j else "wrong"
-            strength = 0.35 * value if i == j else value / most
+            strength = 0.35 * value if i == j else 0.8 * value / most
             x = left + j * cell
             parts.append(
                 f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{cell - 1:.1f}" '
@@ -52,7 +52,7 @@ def matrix_chart(matrix: Matrix, names: Sequence[str], description: str) -> str:
                     f'text-anchor="middle">{100 * value:.0f}</text>'
                 )
     size = k * cell
-    return _svg(left + size, top + size, "Transition matrix", description, parts)
+    return _svg(left + size + right, top + size, "Transition matrix", description, parts)
 
 
 def score_chart(histogram: Histogram, description: str) -> str:
@@ -75,7 +75,14 @@ def score_chart(histogram: Histogram, description: str) -> str:
                     f'width="{width - 1:.1f}" height="{tall:.1f}">'
                     f"<title>score {low:.2f} to {high:.2f}: {count:,} {word}</title></rect>"
                 )
-    parts += _axis_x(left, height, histogram.edges[0], histogram.edges[-1])
+    low, high = histogram.edges[0], histogram.edges[-1]
+    if histogram.cut is not None:
+        x = left + (_WIDTH - left) * (histogram.cut - low) / (high - low)
+        parts += [
+            f'<line class="cut" x1="{x:.1f}" y1="4" x2="{x:.1f}" y2="{height}"/>',
+            f'<text x="{x + 6:.1f}" y="16">cut at {_number(histogram.cut)}</text>',
+        ]
+    parts += _axis_x(left, height, low, high, _WIDTH)
     parts += _axis_y(left, height, most)
     return _svg(_WIDTH, height + bottom, "Scores", description, parts)
 
@@ -122,21 +129,27 @@ def line_chart(
         taken.append(y)
         parts.append(f'<text x="{_WIDTH - right + 6}" y="{y + 4:.1f}">{escape(label)}</text>')
     parts += _axis_x(left, height, low, high, _WIDTH - right)
-    parts += _axis_y(left, height, 1.0)
+    for share in (0, 0.5, 1):
+        y = height - (height - 12) * share
+        parts.append(
+            f'<line class="axis" x1="{left}" y1="{y}" x2="{_WIDTH - right}" y2="{y}"/>'
+            f'<text x="{left - 6}" y="{y + 4}" text-anchor="end">{share:.0%}</text>'
+        )
     return _svg(_WIDTH, height + bottom, name, description, parts)
 
 
 def _axis_x(
     left: float, height: float, low: float, high: float, right: float = _WIDTH - 8
 ) -> list[str]:
-    middle = (low + high) / 2
+    middle = round((low + high) / 2) if high - low > 2 else (low + high) / 2
+    at = left + (right - left) * (middle - low) / max(high - low, 1e-9)
     return [
         f'<line class="axis" x1="{left}" y1="{height}" x2="{right}" y2="{height}"/>',
         *(
             f'<text x="{x:.1f}" y="{height + 18}" text-anchor="{anchor}">{_number(value)}</text>'
             for x, anchor, value in (
                 (left, "start", low),
-                ((left + right) / 2, "middle", middle),
+                (at, "middle", middle),
                 (right, "end", high),
             )
         ),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simifeat.evidence import Nearest
 from simifeat.examples import Examples
 from simifeat.io.records import Unreadable
 from simifeat.verdicts import Verdicts
@@ -60,23 +60,21 @@ def make_cards(
     verdicts: Verdicts,
     rows: NDArray[np.int64],
     examples: Examples | None = None,
-    nearest: Nearest | None = None,
+    nearest: Sequence[Sequence[tuple[int, float]]] = (),
 ) -> list[Card]:
-    """A card for each of ``rows`` [m]; ``nearest`` has a line for each of them."""
+    """A card for each of ``rows`` [m]; ``nearest`` has the neighbours of each, if known."""
     examples = examples or Examples()
     cards = []
     for place, row in enumerate(rows.tolist()):
         neighbors = []
-        if nearest is not None:
-            pairs = zip(nearest.index[place], nearest.similarity[place], strict=True)
+        if nearest:
             neighbors = [
                 NeighborCard(
                     str(verdicts.labels[other]),
-                    float(similarity),
-                    _look(examples, int(other), _THUMBNAIL, _NEIGHBOR_TEXT_LENGTH, 0),
+                    similarity,
+                    _look(examples, other, _THUMBNAIL, _NEIGHBOR_TEXT_LENGTH, 0),
                 )
-                for other, similarity in pairs
-                if other >= 0
+                for other, similarity in nearest[place]
             ]
         cards.append(
             Card(

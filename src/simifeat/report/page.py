@@ -12,7 +12,7 @@ from importlib.resources import files
 from simifeat.fitness import GOOD, USABLE
 from simifeat.report.charts import line_chart, matrix_chart, score_chart, yield_chart
 from simifeat.report.gallery import Card, Look, NeighborCard
-from simifeat.report.summary import ClassLine, Summary
+from simifeat.report.summary import Budget, ClassLine, Summary
 from simifeat.review.show import one_line, visible
 
 _MOST_CLASSES = 200
@@ -62,12 +62,21 @@ def answer(summary: Summary) -> str:
             f"How many of the {n:,} labels are wrong cannot be known from these features; "
             f"{summary.n_corrupted:,} look corrupted."
         )
-    share = summary.expected_corrupted / n
-    text = f"About {summary.expected_corrupted:,.0f} of {n:,} labels are wrong ({share:.1%}"
-    if summary.noise_interval is not None:
-        low, high = summary.noise_interval
-        text += f", between {low:.1%} and {high:.1%}"
-    return f"{text}); {summary.n_corrupted:,} are named here."
+    if summary.noise_interval is None:
+        wrong = summary.expected_corrupted
+        sure = f"{wrong / n:.1%}"
+    else:
+        wrong = summary.noise_rate * n
+        sure = f"{summary.noise_rate:.1%}, {_interval(summary)}"
+    named = f"{summary.n_corrupted:,} are named here."
+    return f"About {wrong:,.0f} of {n:,} labels are wrong ({sure}); {named}"
+
+
+def _interval(summary: Summary) -> str:
+    if summary.noise_interval is None or summary.level is None:
+        return ""
+    low, high = summary.noise_interval
+    return f"between {low:.1%} and {high:.1%} with {summary.level:.0%} confidence"
 
 
 def _answer(summary: Summary) -> str:
@@ -78,7 +87,34 @@ def _answer(summary: Summary) -> str:
             '<div class="warning"><strong>Not identifiable.</strong> '
             f"Take T and the noise rate with care:<ul>{reasons}</ul></div>"
         )
-    return text
+    return text + _key_figures(summary)
+
+
+def _key_figures(summary: Summary) -> str:
+    """What people quote, above everything else."""
+    tiles = [(f"{summary.n_corrupted:,}", f"of {summary.n_examples:,} labels named as corrupted")]
+    if summary.identifiable:
+        known = _interval(summary) or "expected from P(corrupted)"
+        rate = summary.noise_rate if summary.noise_interval else _expected_rate(summary)
+        tiles.append((f"{rate:.1%}", f"of all labels wrong, {known}"))
+    if summary.agreement:
+        near, far = summary.agreement[0], summary.chance_agreement
+        text = f"of nearest neighbours bear the same label, {far:.0%} of strangers"
+        tiles.append((f"{near:.0%}", text))
+    best = _quoted(summary)
+    text = f"wrong labels expected among the {best.reviewed:,} most suspicious"
+    tiles.append((f"{best.expected:,.0f}", text))
+    items = "".join(f"<div><dt>{text}</dt><dd>{number}</dd></div>" for number, text in tiles)
+    return f'<dl class="tiles">{items}</dl>'
+
+
+def _expected_rate(summary: Summary) -> float:
+    return summary.expected_corrupted / summary.n_examples
+
+
+def _quoted(summary: Summary) -> Budget:
+    """The budget to quote: 500 labels, or all."""
+    return next((b for b in summary.budgets if b.reviewed >= 500), summary.budgets[-1])
 
 
 def _features(summary: Summary) -> str:
@@ -108,9 +144,10 @@ def _features(summary: Summary) -> str:
         description,
     )
     return (
-        f"<p><strong>{verdict}</strong> {description}</p>"
+        f'<p><strong>{verdict}</strong> {description}</p><div class="pair">'
         + _figure(chart, "Share of equal labels by the rank of the neighbour.")
         + _choice_of_k(summary)
+        + "</div>"
     )
 
 
@@ -177,12 +214,14 @@ def _transition(summary: Summary) -> str:
         "The most frequent mix-ups among the labels named.",
     )
     return (
-        _figure(
+        '<div class="pair">'
+        + _figure(
             f'<div class="wide">{chart}</div>',
             "Rows: the true class. Columns: the label given, in per cent. Right labels are pale, "
             f"wrong ones the stronger the more frequent.{left}",
         )
         + table
+        + "</div>"
     )
 
 
@@ -190,15 +229,17 @@ def _scores(summary: Summary) -> str:
     flagged, n = summary.n_corrupted, summary.n_examples
     description = (
         f"{flagged:,} labels are named as corrupted and {n - flagged:,} are kept; "
-        "a higher score is cleaner."
+        "a higher score is cleaner. "
     )
+    if summary.scores.cut is None and flagged and flagged < n:
+        description += "No single score parts them: each class has its own cut."
     key = '<span class="key wrong"></span>named as corrupted<span class="key right"></span>kept. '
     return _figure(score_chart(summary.scores, description), key + description, safe=True)
 
 
 def _yield(summary: Summary) -> str:
     steps = summary.budgets
-    middle = next((b for b in steps if b.reviewed >= 500), steps[-1])
+    middle = _quoted(summary)
     description = (
         f"Review the {middle.reviewed:,} most suspicious labels: about {middle.expected:,.0f} of "
         "them are wrong."
@@ -218,7 +259,10 @@ def _yield(summary: Summary) -> str:
     )
     chart = yield_chart(steps, description)
     caption = "Wrong labels found against labels reviewed; dashed: reviewed in any order."
-    return f"<p><strong>{description}</strong></p>{_figure(chart, caption)}{table}"
+    return (
+        f"<p><strong>{description}</strong></p>"
+        f'<div class="pair">{_figure(chart, caption)}{table}</div>'
+    )
 
 
 def _gallery(cards: Sequence[Card]) -> str:

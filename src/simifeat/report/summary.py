@@ -60,6 +60,8 @@ class Histogram:
     edges: list[float]
     kept: list[int]
     flagged: list[int]
+    cut: float | None
+    """Named labels score below, kept ones above; None where no score parts them."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,8 @@ class Summary:
     """Sum of p_corrupted."""
     noise_rate: float
     noise_interval: tuple[float, float] | None
+    level: float | None
+    """How sure it is that the noise rate lies in that interval."""
     identifiable: bool
     reasons: list[str]
     agreement: list[float]
@@ -111,7 +115,7 @@ def summarise(verdicts: Verdicts) -> Summary:
     k = len(names)
     flags = verdicts.is_corrupted
     stored = verdicts.metadata
-    interval = stored.get("noise_interval")
+    sure = verdicts.transition.intervals
     frequency = np.bincount(codes, minlength=k) / len(codes)
     expected = float(verdicts.p_corrupted.sum(dtype=np.float64))
     return Summary(
@@ -120,7 +124,8 @@ def summarise(verdicts: Verdicts) -> Summary:
         n_corrupted=verdicts.n_corrupted,
         expected_corrupted=expected,
         noise_rate=verdicts.transition.noise_rate,
-        noise_interval=None if interval is None else (interval[0], interval[1]),
+        noise_interval=None if sure is None else sure.noise_rate,
+        level=None if sure is None else sure.level,
         identifiable=verdicts.transition.identifiable,
         reasons=list(verdicts.transition.reasons),
         agreement=list(stored.get("agreement", [])),
@@ -199,7 +204,14 @@ def _histogram(score: NDArray[np.float32], flags: NDArray[np.bool_]) -> Histogra
     low, high = float(score.min()), float(score.max())
     edges = np.linspace(low, high if high > low else low + 1, _N_SCORE_BINS + 1)
     kept, flagged = (np.histogram(score[mask], edges)[0] for mask in (~flags, flags))
-    return Histogram(edges.tolist(), kept.tolist(), flagged.tolist())
+    return Histogram(edges.tolist(), kept.tolist(), flagged.tolist(), _cut(score, flags))
+
+
+def _cut(score: NDArray[np.float32], flags: NDArray[np.bool_]) -> float | None:
+    if flags.all() or not flags.any():
+        return None
+    below, above = float(score[flags].max()), float(score[~flags].min())
+    return (below + above) / 2 if below <= above else None
 
 
 def _budgets(p_corrupted: NDArray[np.float32]) -> list[Budget]:

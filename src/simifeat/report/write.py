@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,6 +16,7 @@ from simifeat.examples import Examples, open_examples
 from simifeat.io.atomic import replacing
 from simifeat.io.exact_json import dumps
 from simifeat.io.open import may_be_there
+from simifeat.nearest_file import Nearest
 from simifeat.report.gallery import Card, make_cards, suspicious_rows
 from simifeat.report.page import render
 from simifeat.report.summary import summarise
@@ -31,8 +33,8 @@ def write_report(
 ) -> tuple[Path, Path]:
     """Write the page to ``path`` and its facts beside it as JSON; both paths.
 
-    Pictures and texts are read from the source that the verdicts name. With ``features`` [n, d] the
-    neighbours of what is shown are shown too.
+    Pictures and texts are read from the source that the verdicts name. Neighbours are those the
+    verdicts know; where they know none, ``features`` [n, d] tell.
     """
     beside = path.with_suffix(".json")
     cards = _cards(verdicts, features, n_shown)
@@ -47,15 +49,28 @@ def _cards(verdicts: Verdicts, features: NDArray[Any] | None, n_shown: int) -> l
     rows = suspicious_rows(verdicts, n_shown)
     if not len(rows):
         return []
-    nearest = None
+    nearest = _nearest(verdicts, rows, features)
     seen = np.zeros(verdicts.n_examples, bool)
     seen[rows] = True
-    if features is not None:
-        metric = verdicts.metadata.get("metric", "cosine")
-        nearest = nearest_of(features, rows, min(_N_NEIGHBORS, len(features) - 1), metric)
-        seen[nearest.index[nearest.index >= 0]] = True
+    seen[[other for near in nearest for other, _ in near]] = True
     with TemporaryDirectory(prefix="simifeat-report-") as spool:
         return make_cards(verdicts, rows, _examples(verdicts, Path(spool), seen), nearest)
+
+
+def _nearest(
+    verdicts: Verdicts, rows: NDArray[np.int64], features: NDArray[Any] | None
+) -> list[Sequence[tuple[int, float]]]:
+    """Row and similarity of the neighbours of each of ``rows`` [m]; empty if nothing is known."""
+    known = verdicts.neighbors
+    if known is None and features is not None:
+        metric = verdicts.metadata.get("metric", "cosine")
+        found = nearest_of(features, rows, min(_N_NEIGHBORS, len(features) - 1), metric)
+        order = np.argsort(rows)
+        known = Nearest(rows[order], found.index[order], found.similarity[order])
+    if known is None:
+        return []
+    near = known if isinstance(known, Nearest) else Nearest.of(known, rows, _N_NEIGHBORS)
+    return [near.to(row)[:_N_NEIGHBORS] for row in rows.tolist()]
 
 
 def _examples(verdicts: Verdicts, spool: Path, seen: NDArray[np.bool_]) -> Examples | None:
