@@ -583,3 +583,22 @@ def test_help_is_light():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.splitlines()[-1] == "[]"
+
+
+def test_fitness_against_other_features(capsys):
+    rng = np.random.default_rng(0)
+    labels = np.arange(400) % 4
+    good = np.eye(4)[labels] + 0.2 * rng.standard_normal((400, 4))
+    np.savez("two.npz", features=good, other=rng.random((400, 4)), labels=labels)
+    code, out, _ = run(capsys, "fitness", "two.npz", "--against", "other", "--features", "features")
+    lines = out.splitlines()
+    assert code == 0
+    assert lines[0] == "these features"
+    assert lines[1].startswith("good: ")
+    assert "against" in lines
+    assert lines[-1].startswith("these features are the better: same label beyond chance ")
+    same = run(capsys, "fitness", "two.npz", "--features", "features", "--against", "features")[1]
+    assert same.splitlines()[-1].startswith("neither is clearly the better: ")
+    command = ("fitness", "two.npz", "--features", "other", "--against", "features", "--json")
+    facts = json.loads(run(capsys, *command)[1])
+    assert facts["agreement"] < facts["against"]["agreement"]

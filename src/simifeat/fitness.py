@@ -52,6 +52,17 @@ class Fitness:
         return None if self.bounds is None else int(self.ks[self.bounds.argmax()])
 
     @property
+    def excess(self) -> float:
+        """Agreement of the nearest neighbour's label beyond chance: 0 none, 1 all."""
+        return (self.agreement - self.chance) / (1 - self.chance)
+
+    @property
+    def error(self) -> float:
+        """Standard error of ``excess``; two mutual neighbours count as one pair."""
+        share = min(max(self.agreement, 1 / self.n_examples), 1 - 1 / self.n_examples)
+        return float(np.sqrt(2 * share * (1 - share) / self.n_examples)) / (1 - self.chance)
+
+    @property
     def separation(self) -> float:
         """Share of nearest neighbours of the same true class, beyond chance: 0 none, 1 all."""
         return (float(self.clusterability[0]) - self.chance) / (1 - self.chance)

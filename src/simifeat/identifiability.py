@@ -24,6 +24,7 @@ MIN_PER_CLASS = 10
 _MIN_SIGMAS = 3.0  # agreement must exceed chance by so many standard errors
 _MIN_KAPPA = 0.01  # with less, even many rows say nothing: labels keep (1 - e) < 0.1 of the truth
 _MIN_SINGULAR = 0.05  # below it some mixture of classes leaves (almost) no trace in the labels
+_MOST_CLASSES = 1000  # of more, those that keep the fewest labels: mixtures hide among them
 _N_NAMED = 5
 
 
@@ -93,9 +94,10 @@ def find_reasons(
             f"{_these(rare, names)} {_verb(rare, 'has', 'have')} fewer than {MIN_PER_CLASS} "
             "examples; add examples or merge classes"
         )
-    left, singular, _ = np.linalg.svd(matrix)
+    weak = np.sort(np.argsort(np.diagonal(matrix), kind="stable")[:_MOST_CLASSES])
+    left, singular, _ = np.linalg.svd(matrix[np.ix_(weak, weak)])
     if singular[-1] < _MIN_SINGULAR:
-        alike = np.flatnonzero(np.abs(left[:, -1]) > 0.5 * np.abs(left[:, -1]).max())
+        alike = weak[np.abs(left[:, -1]) > 0.5 * np.abs(left[:, -1]).max()]
         reasons.append(
             f"{_these(alike, names)} cannot be told apart by their labels (smallest singular value "
             f"of T {singular[-1]:.3f}); the features may mix them, or their labels are mostly noise"

@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import Any, get_args
 
 import click
+import numpy as np
 
 from simifeat.cli.loading import load
 from simifeat.cli.options import (
@@ -21,6 +22,7 @@ from simifeat.neighbors.base import Metric
 from simifeat.neighbors.find import Engine
 
 _SHOWN_KS = (1, 2, 3, 5, 10, 20, 30, 50)
+_N_SIGMAS = 2
 _MEANING = {
     "good": "neighbours mostly share their true class; verdicts can be trusted",
     "usable": "most obvious errors will be found; look at the verdicts before you act on them",
@@ -39,12 +41,16 @@ _MEANING = {
     show_default=True,
     help="How neighbours are searched.",
 )
+@click.option("--against", metavar="COL|FILE", help="Other features of the same rows, to compare.")
+@click.option("--against-extractor", metavar="NAME", help="Another extractor, to compare.")
 @seed_option
 @threads_option
 @json_option
 def command(
     metric: Metric | None,
     engine: Engine,
+    against: str | None,
+    against_extractor: str | None,
     seed: int,
     n_threads: int | None,
     as_json: bool,
@@ -53,25 +59,54 @@ def command(
     """Say whether the features of SOURCE are good enough, and for which k.
 
     Estimates, from the given labels alone, how often the k nearest neighbours all share the true
-    class of an example, and the k whose vote is surest.
+    class of an example, and the k whose vote is surest. With --against or --against-extractor,
+    says so of other features too, and which are the better.
     """
+    chosen = [where]
+    if against is not None or against_extractor is not None:
+        other = {"features": against, "extractor": against_extractor}
+        chosen.append(where | {name: value for name, value in other.items() if value is not None})
+    found: list[Fitness] = []
     with progress_line() as progress:
-        examples = load(**where, seed=seed, progress=progress)
-        fitness = assess(
-            examples.features,  # type: ignore[arg-type]  # one epoch is an array
-            examples.labels,
-            metric=metric or examples.metric or "cosine",
-            engine=engine,
-            seed=seed,
-            n_threads=n_threads,
-            progress=progress,
-        )
+        for each in chosen:
+            examples = load(**each, seed=seed, progress=progress)
+            found.append(
+                assess(
+                    examples.features,  # type: ignore[arg-type]  # one epoch is an array
+                    examples.labels,
+                    metric=metric or examples.metric or "cosine",
+                    engine=engine,
+                    seed=seed,
+                    n_threads=n_threads,
+                    progress=progress,
+                )
+            )
     if as_json:
-        facts = {item.name: getattr(fitness, item.name) for item in fields(fitness)}
-        derived = ("grade", "separation", "k")
-        print_json({name: getattr(fitness, name) for name in derived} | facts)
+        print_json(_facts(found[0]) | ({"against": _facts(found[1])} if len(found) > 1 else {}))
+    elif len(found) == 1:
+        click.echo("\n".join(_lines(found[0])))
     else:
-        click.echo("\n".join(_lines(fitness)))
+        first, second = found
+        lines = ["these features", *_lines(first), "", "against", *_lines(second), ""]
+        click.echo("\n".join([*lines, _comparison(first, second)]))
+
+
+def _facts(fitness: Fitness) -> dict[str, Any]:
+    derived = {name: getattr(fitness, name) for name in ("grade", "separation", "k")}
+    return derived | {item.name: getattr(fitness, item.name) for item in fields(fitness)}
+
+
+def _comparison(first: Fitness, second: Fitness) -> str:
+    """Which of two is the better, by the agreement of nearest neighbours beyond chance.
+
+    That is counted, not estimated, and label noise lowers it for both alike.
+    """
+    ours, theirs = (each.excess for each in (first, second))
+    measured = f"same label beyond chance {ours:.1%} against {theirs:.1%}"
+    if abs(ours - theirs) <= _N_SIGMAS * float(np.hypot(first.error, second.error)):
+        return f"neither is clearly the better: {measured}"
+    better = "these features are" if ours > theirs else "those compared against are"
+    return f"{better} the better: {measured}"
 
 
 def _lines(fitness: Fitness) -> list[str]:
