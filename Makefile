@@ -23,8 +23,10 @@ format: $(VENV)/.check  ## put the code in the one format
 
 bench: $(VENV)/.bench  ## every figure of the README; see benchmarks/README.md
 	$(BIN)/python benchmarks/detect.py
+	$(BIN)/python benchmarks/detect.py --official
 	$(BIN)/python benchmarks/neighbors.py
 	$(BIN)/python benchmarks/transition.py
+	$(BIN)/python benchmarks/million.py
 
 browser:  ## a Chromium for the tests of pages; without one they are skipped, and say so
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
