@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -399,3 +401,23 @@ def test_a_dataset_is_corrupted_once(tmp_path):
         f"{path} has a column 'clean_label': its labels were corrupted on purpose before; "
         "start from the dataset as it was"
     )
+
+
+def test_a_large_row_group_is_read_in_little_memory(tmp_path):
+    cells = [np.random.default_rng(n).bytes(1 << 16) for n in range(1600)]  # 105 MB
+    pq.write_table(pa.table({"image": cells, "label": ["a", "b"] * 800}), tmp_path / "a.parquet")
+    code = (
+        "import sys; from pathlib import Path; import pyarrow as pa\n"
+        "from simifeat.io.parquet import ParquetFile\n"
+        "n = sum(map(len, ParquetFile(Path(sys.argv[1])).contents('image')))\n"
+        "print(n, pa.default_memory_pool().max_memory() >> 20)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "a.parquet"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    n_bytes, peak = map(int, done.stdout.split())
+    assert n_bytes == 1600 << 16
+    assert peak < 200, f"{peak} MB for batches of 32 MB"

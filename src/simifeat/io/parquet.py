@@ -17,6 +17,7 @@ from simifeat.io.reading import reading
 
 _BATCH_BYTES = 1 << 25
 _MOST_ROWS = 1 << 16
+_BUFFER = 1 << 20
 
 
 class ParquetFile(BatchedFile):
@@ -46,7 +47,11 @@ class ParquetFile(BatchedFile):
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Columns ``names``, some rows at a time."""
         n_rows = max(1, min(_MOST_ROWS, _BATCH_BYTES // self._row_bytes))
-        with reading(self.path, self.kind), pq.ParquetFile(self.path, pre_buffer=False) as file:
+        little = {
+            "pre_buffer": False,
+            "buffer_size": _BUFFER,
+        }  # not a column of a row group at once
+        with reading(self.path, self.kind), pq.ParquetFile(self.path, **little) as file:
             yield from file.iter_batches(n_rows, columns=list(names))
 
     def write(
