@@ -257,7 +257,7 @@ def _n_searched(sample_size: Any, n_examples: int) -> int:
 def _read_options(method: str, given: Mapping[str, Any]) -> MlOptions | HocOptions:
     """The options of ``method`` with the named values ``given``; refuses what it does not know."""
     if method not in get_args(Estimator):
-        raise InputError(f"unknown estimator {method!r}; choose one of 'ml', 'hoc'")
+        raise InputError(f"unknown estimator {method!r}; choose one of 'beliefs', 'ml', 'hoc'")
     kind = HocOptions if method == "hoc" else MlOptions
     known = [item.name for item in fields(kind)]
     for name, value in given.items():
