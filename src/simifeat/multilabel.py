@@ -12,17 +12,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from simifeat.dataset import Labels, check_ids, check_lengths, feature_matrix, hash_array
+from simifeat.dataset import check_ids, check_lengths, feature_matrix, hash_array
 from simifeat.detect import detect
 from simifeat.errors import InputError, NotIdentifiable
-from simifeat.groups import copies_of, group_codes, make_kin
-from simifeat.judge import Judge
 from simifeat.label_sets import label_matrix
 from simifeat.multilabel_verdicts import MultilabelVerdicts
-from simifeat.neighbors import Graph, Neighbors, as_neighbors, find_neighbors
-from simifeat.neighbors.parallel import usable_threads
+from simifeat.neighbors import Graph, Neighbors, find_neighbors
 from simifeat.settings import Settings
 from simifeat.transition import Transition
 from simifeat.version import __version__
@@ -48,8 +45,7 @@ def detect_multilabel(
     ``labels`` is a matrix [n, K] of zeros and ones (an array, a scipy matrix, a data frame), or a
     list of n lists of labels. ``classes`` [K] names the columns; without it a data frame's own
     names, the distinct labels of lists in sorted order, or column numbers. A column of zeros alone
-    or of ones alone is not judged. ``choices`` are those of ``detect``, ``transition`` and epochs
-    of features excepted.
+    or of ones alone is not judged. ``choices`` are those of ``detect``, but for epochs of features.
     """
     given, names = label_matrix(labels, classes)  # [n, K], [K]
     n, n_classes = given.shape
@@ -63,12 +59,19 @@ def detect_multilabel(
             f"none of the {n_classes} columns of labels holds both 0 and 1; there is nothing to "
             "compare"
         )
-    if neighbors is not None:
-        graph = as_neighbors(neighbors, n)
-        if groups is not None:
-            graph = make_kin(group_codes(groups, n), None).drop(graph, graph.k)
-    else:
-        graph = _search(features, given[:, judged[0]], settings, groups, seed, n_threads, progress)
+    if neighbors is None:
+        if features is None:
+            raise InputError("there are no features; give them, or a graph as neighbors=")
+        features = feature_matrix(features)
+        check_lengths(len(features), n)
+    found_once: list[Neighbors] = []
+
+    def search(rows: Any, k: int, *how: Any, **options: Any) -> Neighbors:
+        """The neighbours that the first class was judged by."""
+        if not found_once:
+            found_once.append(find_neighbors(rows, k, *how, **options))
+        return found_once[0]
+
     p_corrupted = np.zeros((n, n_classes), np.float32)
     is_corrupted = np.zeros((n, n_classes), bool)
     transitions: list[Transition | None] = [None] * n_classes
@@ -76,13 +79,22 @@ def detect_multilabel(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotIdentifiable)  # told once for all classes below
             verdicts = detect(
-                None, given[:, j].astype(np.int64), neighbors=graph, seed=seed,
-                n_threads=n_threads, **choices,
-            )  # fmt: skip
+                features,
+                given[:, j].astype(np.int64),
+                neighbors=neighbors,
+                groups=groups,
+                seed=seed,
+                n_threads=n_threads,
+                search=search,
+                progress=progress if done == 0 else None,
+                **choices,
+            )
         p_corrupted[:, j], is_corrupted[:, j] = verdicts.p_corrupted, verdicts.is_corrupted
         transitions[j] = verdicts.transition
         if progress is not None:
             progress("judging classes", done + 1, len(judged))
+    graph = verdicts.neighbors
+    assert isinstance(graph, Neighbors)  # of detect, which keeps all
     digest = hashlib.sha256()
     hash_array(digest, given)
     hash_array(digest, graph.index)
@@ -105,38 +117,6 @@ def detect_multilabel(
     )
     _warn(found)
     return found
-
-
-def _search(
-    features: ArrayLike | None,
-    column: NDArray[np.bool_],
-    settings: Settings,
-    groups: ArrayLike | None,
-    seed: int,
-    n_threads: int | None,
-    progress: Progress | None,
-) -> Neighbors:
-    """The neighbours that every class is judged by, as ``detect`` would search them."""
-    if features is None:
-        raise InputError("there are no features; give them, or a graph as neighbors=")
-    matrix = feature_matrix(features)
-    check_lengths(len(matrix), len(column))
-    root = np.random.SeedSequence(seed)
-    wanted = Judge(Labels.encode(column), settings, None, root).n_searched
-    kin = make_kin(
-        None if groups is None else group_codes(groups, len(matrix)),
-        copies_of(matrix, wanted) if settings.duplicates == "apart" else None,
-    )
-    graph = find_neighbors(
-        matrix,
-        kin.n_searched(wanted, len(matrix)),
-        settings.metric,
-        settings.engine,
-        n_threads=usable_threads(n_threads),
-        seed=seed,
-        progress=None if progress is None else lambda a, b: progress("neighbours", a, b),
-    )
-    return kin.drop(graph, wanted) if kin.codes else graph
 
 
 def _warn(found: MultilabelVerdicts) -> None:
