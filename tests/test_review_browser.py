@@ -316,6 +316,8 @@ def test_hostile_labels_and_texts_do_nothing(visit, tmp_path):
             page.keyboard.press("e")
             page.wait_for_selector("dialog[open]")
             assert page.locator("main img, dialog img").count() == 0
+            wide = "cards => cards.filter(card => card.scrollWidth > card.clientWidth).length"
+            assert page.eval_on_selector_all(".card", wide) == 0
             assert page.title() == "simifeat review · texts.jsonl"
             assert "\u202e" not in page.content()
         assert [line for line in heard if f"//{caller.host}/" not in line] == []

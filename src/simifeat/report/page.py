@@ -28,8 +28,8 @@ def render(summary: Summary, cards: Sequence[Card]) -> str:
     )
     sections = [
         _section("features", "Can the features be trusted?", _features(summary)),
-        _section("classes", "Which classes?", _classes(summary.classes)),
         _section("transition", "What becomes what?", _transition(summary)),
+        _section("classes", "Which classes?", _classes(summary.classes)),
         _section("scores", "How clear is it?", _scores(summary)),
         _section("yield", "What does a review find?", _yield(summary)),
         _section("examples", "The most suspicious", _gallery(cards)),
