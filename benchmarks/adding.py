@@ -36,6 +36,8 @@ def main():
     for method in ("rank", "propagate"):
         for n_new in (1, 100, 1000, 5000):
             cut = options.rows - n_new
+            if cut < n_new:
+                continue
             run = Run.start(features[:cut], labels[:cut], method=method)
             seconds = {"extend": [], "full_run": []}
             for _ in range(options.repeats):
@@ -51,7 +53,7 @@ def main():
                 "method": method,
                 "rows": cut,
                 "added": n_new,
-                "touched": len(grown.touched),
+                "touched": None if grown.touched is None else len(grown.touched),
                 "verdicts_equal": equal,
                 **{name: round(median(each), 2) for name, each in seconds.items()},
             }
