@@ -28,11 +28,8 @@ bench: $(VENV)/.bench  ## every figure of the README; see benchmarks/README.md
 	$(BIN)/python benchmarks/transition.py
 	$(BIN)/python benchmarks/million.py
 
-browser:  ## a Chromium for the tests of pages; without one they are skipped, and say so
-	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
-	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
-	    apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } || \
-	  echo "no Chromium here: tests of pages are skipped; install it, for example with: apt-get install chromium"
+browser: $(VENV)/.test  ## a Chromium for the tests of pages; without one they are skipped, and say so
+	@$(BIN)/python tests/browser.py
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
