@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -15,7 +16,7 @@ from pictures import encoded, picture
 from reviewing import TOKEN, judged, running, serving, text_review
 from simifeat.cli import main
 from simifeat.errors import InputError
-from simifeat.review.guard import MOST_BYTES, Door
+from simifeat.review.guard import MOST_BYTES, Door, Guard
 from simifeat.review.opening import open_review
 from simifeat.review.server import Listen, _socket
 from simifeat.review.show import one_line, reviewer_name, visible
@@ -115,6 +116,25 @@ def test_a_name_made_to_point_here_is_refused(caller, host):
 def test_two_names_are_refused(caller):
     found = caller.ask("/api/about", headers=[("host", "evil.example")])
     assert found.status in (400, 421)
+
+
+def test_the_guard_itself_refuses_two_names():
+    """Not every HTTP parser below it does."""
+    sent = []
+
+    async def refused():
+        door = Door(TOKEN, 0, frozenset({"localhost"}))
+        hosts = [(b"host", b"localhost"), (b"host", b"evil.example")]
+        headers = [*hosts, (b"cookie", f"simifeat-0={TOKEN}".encode())]
+        scope = {"type": "http", "method": "GET", "path": "/", "query_string": b""}
+
+        async def send(message):
+            sent.append(message)
+
+        await Guard(None, door)({**scope, "headers": headers}, None, send)
+
+    asyncio.run(refused())
+    assert sent[0]["status"] == 421
 
 
 def test_an_open_server_may_be_called_by_an_address_but_by_no_strange_name():

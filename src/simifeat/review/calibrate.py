@@ -2,7 +2,7 @@
 
 The detector's probability p of a row becomes sigmoid(a + b logit(p)). a and b are the most
 probable values given the decisions (1 = corrupted, 0 = kept) and a prior that trusts the detector
-(a ~ N(0, 2^2), b ~ N(1, 0.5^2)), so that no decision changes nothing and a few do not overturn it.
+(a ~ N(0, 1), b ~ N(1, 0.5^2)), so that no decision changes nothing and a few do not overturn it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _PRIOR_MEAN = np.array([0.0, 1.0])
-_PRIOR_PRECISION = np.array([1 / 2.0**2, 1 / 0.5**2])
+_PRIOR_PRECISION = np.array([1.0, 1 / 0.5**2])
 _EDGE = 1e-4  # probabilities nearer to 0 or 1 than this say no more than this
 _STEPS = 50
 _NORMAL_90 = 1.6449  # 95th percentile of the normal distribution

@@ -125,7 +125,10 @@ def _counted(labels: Labels, predicted: NDArray[Any]) -> Transition:
 
 
 def _numbers(column: pa.ChunkedArray, path: Path, name: str) -> NDArray[np.float32]:
-    values = column.cast(pa.float32()).to_numpy()
+    try:
+        values = column.cast(pa.float32()).to_numpy()
+    except pa.ArrowInvalid:  # an empty cell of a CSV
+        values = np.array([np.nan])
     if not np.isfinite(values).all():
         raise InputError(f"{path} has an empty or infinite {name}; save the frame again")
     return np.asarray(values, np.float32)
