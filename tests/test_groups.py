@@ -169,7 +169,8 @@ def test_groups_from_files(form, tmp_path):
         option = str(tmp_path / "groups.txt")
         (tmp_path / "groups.txt").write_text("\n".join(groups))
     out = tmp_path / "out.parquet"
-    main(["detect", str(path), "--labels", "label", "--groups", option, "-o", str(out)])
+    how = ["--labels", "label", "--groups", option, "--metric", "cosine"]
+    main(["detect", str(path), *how, "-o", str(out)])
     direct = detect(features, labels, groups=groups)
     np.testing.assert_array_equal(Verdicts.load(out).p_corrupted, direct.p_corrupted)
     plain = detect(features, labels)
@@ -184,6 +185,7 @@ def test_a_group_column_of_numbers_is_no_feature(tmp_path):
         lines.append(",".join(map(str, [*row, label, group])))
     (tmp_path / "data.csv").write_text("\n".join(lines))
     out = tmp_path / "out.parquet"
-    main(["detect", str(tmp_path / "data.csv"), "--groups", "x3", "-o", str(out)])
+    how = ["--groups", "x3", "--metric", "cosine"]
+    main(["detect", str(tmp_path / "data.csv"), *how, "-o", str(out)])
     direct = detect(features, labels, groups=groups)
     np.testing.assert_array_equal(Verdicts.load(out).p_corrupted, direct.p_corrupted)
