@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from simifeat.io.exact_json import loads
 from simifeat.report import render, summarise, write_report
 from simifeat.report.gallery import make_cards, suspicious_rows
 from simifeat.report.page import answer
+from simifeat.report.write import _nearest
 from test_detect import blobs
 
 HOSTILE = ["<script>alert(1)</script>", 'a\u202eb"><img src=x onerror=alert(2)>', "x" * 1_000_000]
@@ -74,6 +76,41 @@ def test_the_answer_is_one_sentence(found):
         r"About \d+ of 300 labels are wrong \(\d+\.\d%(, between .*)?\); \d+ are named here\.",
         answer(summary),
     )
+
+
+def test_the_answer_gives_the_interval_of_the_noise_rate_where_it_is_known(found):
+    summary = replace(summarise(found[1]), noise_rate=0.2, noise_interval=(0.15, 0.25), level=0.9)
+    assert answer(summary).startswith(
+        "About 60 of 300 labels are wrong (20.0%, between 15.0% and 25.0% with 90% confidence); "
+    )
+    assert "between 15.0% and 25.0% with 90% confidence" in render(summary, [])
+
+
+def test_the_cut_stands_between_what_is_named_and_what_is_kept(found):
+    _, verdicts = found
+    parted = replace(verdicts, score=np.where(verdicts.is_corrupted, 0.2, 0.6).astype(np.float32))
+    summary = summarise(parted)
+    assert summary.scores.cut == pytest.approx(0.4)
+    assert "cut at 0.4" in render(summary, [])
+    mixed = replace(verdicts, score=np.linspace(0, 1, 300, dtype=np.float32))
+    summary = summarise(mixed)
+    assert summary.scores.cut is None
+    assert "No single score parts them" in render(summary, [])
+
+
+def test_cards_show_the_neighbours_that_were_asked(found):
+    _, verdicts = found
+    rows = suspicious_rows(verdicts, 3)
+    near = _nearest(verdicts, rows, None)
+    for row, pairs in zip(rows, near, strict=True):
+        assert [other for other, _ in pairs] == verdicts.neighbors.index[row, :5].tolist()
+    cards = make_cards(verdicts, rows, None, near)
+    for card, pairs in zip(cards, near, strict=True):
+        assert [n.label for n in card.neighbors] == [verdicts.labels[other] for other, _ in pairs]
+    alone = replace(verdicts, neighbors=None)
+    assert _nearest(alone, rows, None) == []
+    by_features = _nearest(alone, rows, found[0])
+    assert [[o for o, _ in pairs] for pairs in by_features] == [[o for o, _ in p] for p in near]
 
 
 def test_what_cannot_be_known_is_said_first():
@@ -152,6 +189,9 @@ def test_the_page_in_a_browser(chromium, found, tmp_path):
                 assert values == sorted(values, reverse=not rising)
             assert heard == []
         page.context.close()
-    page = chromium.new_context(bypass_csp=True).new_page()  # axe is a script of ours
-    page.goto(path.as_uri())
-    assert axe_faults(page) == []
+    for scheme in ("light", "dark"):
+        context = chromium.new_context(bypass_csp=True, color_scheme=scheme)  # axe is our script
+        page = context.new_page()
+        page.goto(path.as_uri())
+        assert axe_faults(page) == []
+        context.close()
