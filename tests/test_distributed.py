@@ -208,6 +208,15 @@ def test_a_folder_with_other_files_is_left_alone(data, tmp_path):
     assert (tmp_path / "work" / "thesis.txt").read_text() == "all of it"
 
 
+def test_what_was_killed_before_its_key_was_written_is_no_other_file(data, tmp_path):
+    path, beside = write_npy(tmp_path, *data)
+    (tmp_path / "work").mkdir()
+    for name in (".simifeat-0123456789ab.tmp", "read-000000.npz", "rows"):
+        (tmp_path / "work" / name).write_bytes(b"cut")
+    detect_files(path, tmp_path / "work", labels=beside)
+    assert not (tmp_path / "work").exists()
+
+
 # Bad shards
 
 

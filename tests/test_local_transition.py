@@ -10,7 +10,7 @@ from simifeat.local_transition import estimate_local_transition, fit_cell
 from simifeat.noise import from_transition
 from simifeat.transition import Transition
 
-N_CLASSES, N = 4, 8000
+N_CLASSES, N = 4, 12_000
 
 
 def flips(rate):

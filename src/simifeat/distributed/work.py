@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,8 @@ from simifeat.errors import OutputError
 from simifeat.io.atomic import replacing, write_bytes
 
 _KEY = "key"
+_OWN = re.compile(r"\.simifeat-.*|rows|row_ids|[a-z]+-\d{6}\.npz")
+"""What a run that was killed while it began, or while it cleaned up, may leave without a key."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Work:
         try:
             going_on = not fresh and stored.exists() and stored.read_text() == key
             if self.root.exists() and not going_on:
-                if any(self.root.iterdir()) and not stored.exists():
+                if not stored.exists() and not all(_OWN.fullmatch(name) for name in self._names()):
                     raise OutputError(
                         f"cannot work in {self.root}: it holds other files; name another folder"
                     )
@@ -44,6 +47,9 @@ class Work:
         if not going_on:
             write_bytes(stored, key.encode())
         return going_on
+
+    def _names(self) -> list[str]:
+        return [path.name for path in self.root.iterdir()]
 
     def path(self, stage: str, number: int) -> Path:
         """Where a result is kept."""
