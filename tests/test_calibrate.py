@@ -105,3 +105,12 @@ def test_suggestions_have_a_probability_and_the_noise_rate_is_their_mean():
 def test_clean_labels_of_classes_that_lie_apart_stay():
     features, _, clean = noisy(spread=0.2)
     assert detect(features, clean).is_corrupted.mean() < 0.005
+
+
+def test_too_few_labels_for_T_leave_everything_as_it_was():
+    logits, _, labels, matrix = planted(2, n=159)
+    found = calibrate(evidence_of(logits), labels, matrix)
+    assert (found.sharpness, found.pull) == (1.0, 0.0)
+    assert found.matrix is matrix
+    logits, _, labels, matrix = planted(2, n=160)
+    assert calibrate(evidence_of(logits), labels, matrix).matrix is not matrix

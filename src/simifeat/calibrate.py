@@ -28,6 +28,9 @@ Array = NDArray[np.float32]
 MOST_CLASSES = 1024
 """With more, T stays as it is and b is 0."""
 
+_ROWS_AN_ENTRY = 10
+"""Labels an entry of T that fitting it again takes; with fewer, s and b make up for its errors."""
+
 _FLOOR = np.float32(1e-4)  # of a class that nobody believes in
 _SHARPNESSES = (0.35, 0.5, 0.65, 0.8, 1.0, 1.25, 1.5)
 _PULLS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
@@ -85,11 +88,11 @@ def calibrate(
 ) -> Calibration:
     """The most probable T, s and b given label codes [n], from the estimate ``first`` of T on.
 
-    A ``known`` T stays as it is.
+    A ``known`` T stays as it is. With many classes or few rows the estimate stays, s = 1, b = 0.
     """
     k, n = len(first), len(labels)
     start = Calibration(first)
-    if k > MOST_CLASSES:
+    if k > MOST_CLASSES or n < _ROWS_AN_ENTRY * k * k:
         return start
     step = max(1, n // max(_FEW_ROWS, _ROWS_A_CLASS * k))
     some, given = evidence.rows(slice(None, None, step)), labels[::step]
