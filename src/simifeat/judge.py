@@ -15,6 +15,7 @@ from simifeat.calibrate import MOST_CLASSES, Calibration, calibrate, calibrated
 from simifeat.class_means import Rows, UnitRows
 from simifeat.dataset import Labels
 from simifeat.errors import InputError
+from simifeat.mend import mend
 from simifeat.neighbors import Neighbors
 from simifeat.propagate import propagate
 from simifeat.rank import corruption_rates, cosine_score, rank_flags
@@ -152,7 +153,7 @@ class Judge:
         beliefs, flags = self.revise(tally.beliefs), tally.is_corrupted
         if self.settings.method == "propagate":  # the mean belief decides, not a vote of epochs
             flags = _doubt(beliefs, codes)[0]
-            self._learn(beliefs)
+            self._learn(beliefs, near)
         other = beliefs.best_other(codes)
         suggested = np.where(flags & (other >= 0), other, codes)  # [n]
         about: dict[str, Any] = {
@@ -188,12 +189,13 @@ class Judge:
             return None
         return UnitRows(features) if s.metric == "cosine" else features
 
-    def _learn(self, beliefs: Beliefs) -> None:
-        """T and p of what is believed in the end: the noise rate becomes the mean P(corrupted)."""
+    def _learn(self, beliefs: Beliefs, near: Neighbors) -> None:
+        """T and p of what is believed in the end, without foreign neighbours, with intervals."""
         t = self.transition
         if not self._is_known and t.n_classes <= MOST_CLASSES:
             matrix, prior = beliefs.counts(self.labels.codes, t.matrix)
-            self._transition = replace(t, matrix=matrix, prior=prior)
+            counted = replace(t, matrix=matrix, prior=prior)
+            self._transition = mend(self.labels.codes, near, counted, beliefs)
 
     def _estimate(self, neighbors: Neighbors) -> None:
         """T and p anew, starting from the estimate of the epoch before."""
