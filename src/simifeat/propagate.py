@@ -22,7 +22,7 @@ from simifeat.neighbors.base import Neighbors
 _BLOCK_ENTRIES = 1 << 20  # beliefs updated at once
 _TINY = np.float32(1e-30)
 _DENSE_CLASSES = 256  # up to here all classes are kept between rounds
-_DENSE_ENTRIES = 1 << 27  # of n x K, half a GiB
+_DENSE_ENTRIES = 1 << 25  # of n x K, 128 MiB an array
 
 
 @dataclass(frozen=True)
