@@ -311,8 +311,10 @@ def test_hostile_labels_and_texts_do_nothing(visit, tmp_path):
             page.keyboard.press("g")
             page.wait_for_selector(".card")
             page.keyboard.press("l")
-            page.get_by_role("combobox", name="Label").fill("img")
+            choice = page.get_by_role("combobox", name="Label")
+            choice.fill("img")
             page.keyboard.press("Escape")
+            choice.wait_for(state="hidden")
             page.keyboard.press("e")
             page.wait_for_selector("dialog[open]")
             assert page.locator("main img, dialog img").count() == 0
