@@ -60,7 +60,7 @@ class Run:
         **choices: Any,
     ) -> Run:
         """Search the neighbours of ``features`` [n, d] and judge ``labels`` [n]."""
-        for name in ("neighbors", "on_neighbors", "search", "transition"):
+        for name in ("neighbors", "search", "transition"):
             if not isinstance(choices.get(name), str | None):
                 raise InputError(f"a run that rows can be added to takes no {name}= of yours")
         matrix = feature_matrix(features)

@@ -55,7 +55,6 @@ def detect(
     budget: int | None = None,
     n_threads: int | None = None,
     progress: Progress | None = None,
-    on_neighbors: Callable[[Neighbors], None] | None = None,
     search: Callable[..., Neighbors] | None = None,
     **choices: Any,
 ) -> Verdicts:
@@ -70,8 +69,7 @@ def detect(
     ``labels`` may be of any one type and come back as given. ``transition`` is an estimator
     (``"ml"``, ``"hoc"``) or a known ``Transition``. ``preset`` is ``"paper"`` or ``"official"``.
     Rows of one of ``groups`` [n] do not vote for each other, nor do copies of one example, see
-    ``simifeat.groups``. ``on_neighbors`` is given what was found before it is judged, each epoch's
-    neighbours in turn.
+    ``simifeat.groups``.
     ``search`` takes the place of ``find_neighbors``, see ``simifeat.adding``.
     ``budget`` is how many labels can be reviewed: the summary says how many of the most suspicious
     are corrupted, see ``Verdicts.expected_yield``.
@@ -118,8 +116,6 @@ def detect(
         if kin.codes:
             graph = kin.drop(graph, judge.n_searched)
             engines["kept_apart"] = kin.counts_left(graph, settings.n_neighbors)
-        if on_neighbors is not None:
-            on_neighbors(graph)
         judge.epoch(graph, judge.rounds(), _stage(progress, "judging"))
     else:
         one, epochs = _epochs(features)
@@ -144,8 +140,6 @@ def detect(
             if kin.codes:
                 graph = kin.drop(graph, wanted)
                 engines["kept_apart"] = kin.counts_left(graph, settings.n_neighbors)
-            if on_neighbors is not None:
-                on_neighbors(graph)
             rounds = judge.rounds() if one else rounds_of_everybody(1)
             judge.epoch(graph, rounds, _stage(progress, "judging"), seen)
     if settings.probe:

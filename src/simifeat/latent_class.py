@@ -172,17 +172,6 @@ def _centre(support: Support, kept: float, frequency: Array) -> Model:
     return support.open_rest(Model(values, rest, frequency, frequency))
 
 
-def _moved(old: Support, model: Model, new: Support) -> Model:
-    """The same T, nearly, on another support."""
-    k = old.n_classes
-    places, wanted = old.rows * k + old.columns, new.rows * k + new.columns
-    place = np.minimum(np.searchsorted(places, wanted), len(places) - 1)
-    flat = old.spread(model)[new.rows] * model.background[new.columns]
-    values = np.where(places[place] == wanted, model.values[place], flat)
-    rest = np.maximum(1 - new.by_row(values), _FLOOR)
-    return new.open_rest(model._replace(values=values, rest=rest))
-
-
 def _extrapolate(support: Support, here: Model, first: Model, bend: Model, twice: Model) -> Model:
     """SQUAREM's third step length; never shorter than the two EM steps themselves."""
     length = _norm(first) / max(_norm(bend), _FLOOR)
