@@ -7,6 +7,13 @@ import pytest
 import browser
 
 
+def pytest_collection_modifyitems(items):
+    """A headless Chromium loses a key now and then; whoever waited for its effect tries again."""
+    for item in items:
+        if "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.flaky(reruns=2, only_rerun=["TimeoutError"]))
+
+
 @pytest.fixture(scope="module")
 def chromium():
     """A running Chromium (playwright ``Browser``); skips the test where none can be had.
