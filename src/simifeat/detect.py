@@ -111,7 +111,7 @@ def detect(
         names = check_ids(ids, len(encoded.codes))
         graph = as_neighbors(neighbors, len(encoded.codes))
         hash_array(digest, graph.index)
-        engines = _engine_of(graph)
+        engines = engine_of(graph)
         kin = make_kin(group_of, None)
         if kin.codes:
             graph = kin.drop(graph, judge.n_searched)
@@ -136,7 +136,7 @@ def detect(
                 seed=int(search_seed.generate_state(1)[0]),
                 progress=_stage(progress, "neighbours"),
             )
-            engines = _engine_of(graph)
+            engines = engine_of(graph)
             if kin.codes:
                 graph = kin.drop(graph, wanted)
                 engines["kept_apart"] = kin.counts_left(graph, settings.n_neighbors)
@@ -201,7 +201,8 @@ def _join_probe(judge: Judge, features: Any, seed: np.random.SeedSequence) -> No
     judge.revise = lambda beliefs: joined_with_probe(beliefs, table, codes, matrix, seed)
 
 
-def _engine_of(graph: Neighbors) -> dict[str, Any]:
+def engine_of(graph: Neighbors) -> dict[str, Any]:
+    """What the metadata of verdicts say of the search."""
     return {
         "metric": graph.metric,
         "engine": graph.engine,

@@ -95,7 +95,7 @@ def propagate(
     classes, probability = first[0][labels], first[1][labels]  # [n, s]
     seen = at_first[labels]
     for _ in range(options.n_rounds):
-        beliefs = _as_matrix(classes, probability, n_classes)
+        beliefs = as_matrix(classes, probability, n_classes)
         classes, probability = first[0][labels], first[1][labels]  # stays where nothing is seen
         seen = at_first[labels]
         step = max(1, _BLOCK_ENTRIES // n_classes)
@@ -184,7 +184,7 @@ def _top_places(
     return np.take_along_axis(place, order, axis=1)
 
 
-def _as_matrix(
+def as_matrix(
     classes: NDArray[np.int32], probability: NDArray[np.float32], n_classes: int
 ) -> scipy.sparse.csr_array:
     """Beliefs [n, s] as a sparse [n, K]."""

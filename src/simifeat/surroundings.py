@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from simifeat.beliefs import Beliefs
 from simifeat.neighbors.base import Neighbors
-from simifeat.propagate import PropagateOptions, neighbor_weights
+from simifeat.propagate import PropagateOptions, as_matrix, neighbor_weights
 
 _BLOCK_ENTRIES = 1 << 22  # entries of the sums over neighbours held at once
 
@@ -27,11 +27,7 @@ def surroundings(
     Empty, class -1 everywhere, for an example without neighbours. Time O(n k s).
     """
     n, s = beliefs.classes.shape
-    columns = np.maximum(beliefs.classes, 0).ravel()
-    bounds = np.arange(0, n * s + 1, s)
-    matrix = scipy.sparse.csr_array(
-        (beliefs.probability.ravel(), columns, bounds), shape=(n, n_classes)
-    )
+    matrix = as_matrix(beliefs.classes, beliefs.probability, n_classes)
     weights = neighbor_weights(neighbors, options.power)
     classes = np.full((n, s), -1, np.int32)
     probability = np.zeros((n, s), np.float32)

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from simifeat.dataset import Labels, check_ids, hash_array, hash_labels
+from simifeat.detect import engine_of
 from simifeat.distributed.cost import Budget, Size, disk, products_per_second, seconds
 from simifeat.distributed.inputs import BadShard, InParts
 from simifeat.distributed.job import Job
@@ -189,10 +190,7 @@ def _run(job: Job, labels: Labels, scheduler: Scheduler, progress: Progress | No
         "settings": job.settings.to_dict(),
         "seed": job.seed,
         "fingerprint": digest.hexdigest(),
-        "metric": graph.metric,
-        "engine": graph.engine,
-        "engine_reason": graph.reason,
-        "recall": graph.recall,
+        **engine_of(graph),
     }
     if apart.codes:
         about["kept_apart"] = apart.counts_left(graph, job.settings.n_neighbors)
